@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tscap::cli::Cli;
+use tscap_cli::Cli;
 
 fn main() -> ExitCode {
     let plan = match Cli::plan(std::env::args_os()) {

@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::sh;
+use crate::{sh, times};
 
 /// The kernel removes programs some time after their last user has gone.
 const GRACE: Duration = Duration::from_secs(10);
@@ -65,6 +65,12 @@ impl Leftovers {
         tests.env(RECORD, &self.record);
     }
 
+    /// Prints which tests took longest.
+    pub fn tell_times(&self) -> Result<()> {
+        times::tell(&self.read()?);
+        Ok(())
+    }
+
     /// What is left behind, once the kernel has had time to tidy up.
     pub fn find(&self) -> Result<Vec<String>> {
         let deadline = Instant::now() + GRACE;
@@ -87,8 +93,7 @@ impl Leftovers {
     /// Processes, namespaces and journals of these tests.
     fn made_and_there(&self) -> Result<Vec<String>> {
         let mut found = self.processes();
-        let record = fs::read_to_string(&self.record);
-        let record = record.with_context(|| format!("cannot read {}", self.record.display()))?;
+        let record = self.read()?;
         let made: BTreeSet<_> = record.lines().filter_map(|it| it.split_once(' ')).collect();
         for name in names(&self.namespaces) {
             if made.contains(&("namespace", name.as_str())) {
@@ -103,6 +108,12 @@ impl Leftovers {
             }
         }
         Ok(found)
+    }
+
+    /// What the tests have written down.
+    fn read(&self) -> Result<String> {
+        fs::read_to_string(&self.record)
+            .with_context(|| format!("cannot read {}", self.record.display()))
     }
 
     /// Processes with the variable in their environment.

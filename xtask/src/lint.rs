@@ -1,15 +1,14 @@
-//! `lint`: formatting, the direction of imports, and clippy.
+//! `lint`: formatting and clippy.
 
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
 use crate::cargo::cargo;
-use crate::{layers, paths, sh};
+use crate::{paths, sh};
 
 /// Runs the task.
 pub fn main() -> Result<()> {
-    layers::check()?;
     require("fmt", "rustfmt")?;
     require("clippy", "clippy")?;
     sh::run(quiet().args(["fmt", "--all", "--check"]))?;

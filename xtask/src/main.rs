@@ -7,7 +7,6 @@ mod cargo;
 mod demo;
 mod dist;
 mod interrupt;
-mod layers;
 mod leftovers;
 mod lint;
 mod man;
@@ -20,6 +19,7 @@ mod sh;
 mod summary;
 mod tally;
 mod test;
+mod times;
 mod toolchain;
 mod vm;
 

@@ -33,6 +33,10 @@ pub struct Tally {
     pub failed_tests: Vec<String>,
     /// A target ended before its last test.
     pub is_cut: bool,
+    /// Tests that passed of the target whose outcomes are being read.
+    pub passing: Vec<String>,
+    /// Tests that had passed in targets that ended before their last.
+    pub passed_before_cut: Vec<String>,
 }
 
 /// What is to run again.
@@ -42,6 +46,8 @@ pub struct Again<'a> {
     pub target: &'a str,
     /// These of its tests, among them names of other targets' tests; all if there is none.
     pub tests: &'a [String],
+    /// If all: those that had passed before the target ended too early.
+    pub passed: &'a [String],
 }
 
 impl Tally {
@@ -60,13 +66,20 @@ impl Tally {
             false => failed.clone(),
         };
         let is_cut = first.is_cut;
+        let passed = mem::take(&mut first.passed_before_cut);
         let some = 1..=MOST_AGAIN;
         if some.contains(&targets.len()) && tests.len() <= MOST_AGAIN {
             let names = [&targets[..], &tests[..]].concat().join(", ");
             println!("\nfailed, and run again: {names}");
             let mut again = Self::default();
             for target in &targets {
-                again.run_failed(target, &tests, &mut cargo_test)?;
+                again.run_failed(target, &tests, &passed, &mut cargo_test)?;
+            }
+            if is_cut {
+                // What had passed, and the rest.
+                first.passed += passed.len() as u64 + again.passed;
+                first.skipped += again.skipped;
+                first.ignored += again.ignored;
             }
             if again.failed_runs == 0 {
                 println!("FLAKY: {names} passed when run again");
@@ -92,13 +105,22 @@ impl Tally {
         &mut self,
         target: &str,
         tests: &[String],
+        passed: &[String],
         cargo_test: &mut impl FnMut(Option<Again<'_>>) -> Command,
     ) -> Result<()> {
         let before = self.passed + self.failed;
-        self.run(&mut cargo_test(Some(Again { target, tests })))?;
+        let again = Again {
+            target,
+            tests,
+            passed,
+        };
+        self.run(&mut cargo_test(Some(again)))?;
         if self.passed + self.failed == before {
-            let tests = &[];
-            self.run(&mut cargo_test(Some(Again { target, tests })))?;
+            let again = Again {
+                tests: &[],
+                ..again
+            };
+            self.run(&mut cargo_test(Some(again)))?;
         }
         Ok(())
     }
@@ -154,6 +176,7 @@ impl Tally {
             }
             Err(_) => bail!("the thread that reads cargo's errors panicked"),
         }
+        self.passed_before_cut.append(&mut self.passing);
         let status = child.wait().context("cannot wait for cargo")?;
         if !status.success() {
             self.failed_runs += 1;
@@ -168,13 +191,20 @@ impl Tally {
         }
         // Said of other exit codes than that of tests that fail.
         self.is_cut |= line.contains("process didn't exit successfully");
+        // "running 5 tests": no result stood behind the last ones.
+        if line.starts_with("running ") {
+            self.passed_before_cut.append(&mut self.passing);
+        }
         // "test rates::of_a_socket ... FAILED"
         let test = line.strip_prefix("test ");
+        if let Some(test) = test.and_then(|rest| rest.strip_suffix(" ... ok")) {
+            self.passing.push(test.trim_end().to_owned());
+        }
         if let Some(test) = test.and_then(|rest| rest.strip_suffix(" ... FAILED")) {
             // libtest-mimic has them as wide as the longest.
             self.failed_tests.push(test.trim_end().to_owned());
         }
-        // "    `-p tscap --test root_gen`", below "error: 1 target failed:".
+        // "    `-p tscap --test root`", below "error: 1 target failed:".
         let target = line.trim().strip_prefix("`-p tscap --test ");
         if let Some(target) = target.and_then(|rest| rest.strip_suffix('`')) {
             self.failed_targets.push(target.to_owned());
@@ -186,6 +216,7 @@ impl Tally {
         else {
             return;
         };
+        self.passing.clear();
         for count in counts.split("; ") {
             let Some((number, what)) = count.split_once(' ') else {
                 continue;
@@ -217,7 +248,7 @@ mod tests {
         for line in [
             "running 4 tests",
             "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s",
-            "SKIPPED root_capture::frames: not root",
+            "SKIPPED capture::frames: not root",
             "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.1s",
         ] {
             tally.count(line);
@@ -238,8 +269,11 @@ mod tests {
         let run = |again: Option<Again<'_>>| {
             let mut sh = Command::new("sh");
             sh.args(["-c", script, "sh"]);
-            if let Some(Again { target, tests }) = again {
-                sh.arg(target).args(tests);
+            if let Some(again) = again {
+                sh.arg(again.target).args(again.tests);
+                if again.tests.is_empty() && !again.passed.is_empty() {
+                    sh.arg("without").args(again.passed);
+                }
             }
             sh
         };
@@ -250,12 +284,12 @@ mod tests {
     #[test]
     fn tests_that_fail_run_again() {
         let tally = twice(
-            "[ \"$*\" = 'root_gen a::b c' ] && { echo 'test result: ok. 2 passed; 0 failed'; exit 0; }
+            "[ \"$*\" = 'root a::b c' ] && { echo 'test result: ok. 2 passed; 0 failed'; exit 0; }
              echo 'test a::b ... FAILED'
              echo 'test d ... ok'
              echo 'test c         ... FAILED'
              echo 'test result: FAILED. 5 passed; 2 failed'
-             echo '    `-p tscap --test root_gen`' >&2; exit 1",
+             echo '    `-p tscap --test root`' >&2; exit 1",
         );
         let expected = Tally {
             passed: 5,
@@ -267,15 +301,26 @@ mod tests {
 
     /// One ended before its last test, so that nobody knows what else fails.
     #[test]
-    fn a_target_that_is_cut_runs_again_as_a_whole() {
+    fn of_a_target_that_is_cut_all_run_again_that_had_not_passed() {
         let tally = twice(
-            "[ \"$*\" = root_gen ] && { echo 'test result: ok. 9 passed; 0 failed'; exit 0; }
+            "[ \"$*\" = 'root without b' ] && { echo 'test result: ok. 9 passed; 0 failed'; exit 0; }
              [ -n \"$1\" ] && exit 1
+             echo 'running 2 tests'
+             echo 'test z ... ok'
+             echo 'test result: ok. 2 passed; 0 failed'
+             echo 'running 11 tests'
              echo 'test a ... FAILED'
+             echo 'test b ... ok'
              echo '  process didn'\\''t exit successfully: (signal: 6, SIGABRT)' >&2
-             echo '    `-p tscap --test root_gen`' >&2; exit 1",
+             echo '    `-p tscap --test root`' >&2; exit 1",
         );
-        assert_eq!((tally.flaky, tally.failed_runs), (1, 0));
+        let Tally {
+            passed,
+            flaky,
+            failed_runs,
+            ..
+        } = tally;
+        assert_eq!((passed, flaky, failed_runs), (2 + 1 + 9, 1, 0));
     }
 
     #[test]
@@ -302,12 +347,12 @@ mod tests {
         let few = twice(
             "echo 'test a ... FAILED'; [ -z \"$1\" ] && echo 'test b ... FAILED'
              echo 'test result: FAILED. 5 passed; 2 failed'
-             echo '    `-p tscap --test root_gen`' >&2; exit 1",
+             echo '    `-p tscap --test root`' >&2; exit 1",
         );
         assert_eq!(few.names().as_deref(), Some("a"), "b passed then");
         let many = twice(
             "for test in a b c d e f g h i j k; do echo \"test $test ... FAILED\"; done
-             echo '    `-p tscap --test root_gen`' >&2; exit 1",
+             echo '    `-p tscap --test root`' >&2; exit 1",
         );
         assert_eq!(
             many.names().as_deref(),
@@ -315,9 +360,9 @@ mod tests {
         );
         let cut = twice(
             "echo '  process didn'\\''t exit successfully: (signal: 6, SIGABRT)' >&2
-             echo '    `-p tscap --test root_gen`' >&2; exit 1",
+             echo '    `-p tscap --test root`' >&2; exit 1",
         );
-        assert_eq!(cut.names().as_deref(), Some("root_gen"));
+        assert_eq!(cut.names().as_deref(), Some("root"));
         assert_eq!(Tally::default().names(), None);
     }
 
@@ -325,7 +370,7 @@ mod tests {
     fn what_fails_again_or_everywhere_fails() {
         let always = twice(
             "echo 'test result: FAILED. 5 passed; 2 failed'
-             echo '    `-p tscap --test root_gen`' >&2; exit 1",
+             echo '    `-p tscap --test root`' >&2; exit 1",
         );
         assert_eq!((always.failed, always.flaky, always.failed_runs), (2, 0, 1));
         let many = twice(
@@ -336,7 +381,7 @@ mod tests {
         let many = twice(
             "[ -z \"$1\" ] || { echo 'test result: ok. 6 passed; 0 failed'; exit 0; }
              for test in a b c d e f g h i j k; do echo \"test $test ... FAILED\"; done
-             echo '    `-p tscap --test root_gen`' >&2; exit 1",
+             echo '    `-p tscap --test root`' >&2; exit 1",
         );
         assert_eq!((many.flaky, many.failed_runs), (0, 1));
     }

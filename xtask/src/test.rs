@@ -9,8 +9,8 @@ use crate::leftovers::Leftovers;
 use crate::tally::{Again, Tally};
 use crate::{setup, vm};
 
-/// Integration tests that need root begin with this.
-const ROOT_PREFIX: &str = "root_";
+/// The target of the integration tests that need root.
+const ROOT: &str = "root";
 /// So many of them run side by side, also where there are few CPUs: most of them wait
 /// most of the time. Those that measure take a lock, and run alone.
 const ROOT_THREADS: u32 = 4;
@@ -29,18 +29,19 @@ pub struct Args {
     /// Only the tests that need no privilege
     #[arg(long, group = "tier")]
     fast: bool,
-    /// Only the tests that need root
-    #[arg(long, group = "tier")]
-    root: bool,
+    /// Only the tests that need root; with parts of names (`delay::`), only those
+    #[arg(long, group = "tier", value_name = "PART", num_args = 0..)]
+    root: Option<Vec<String>>,
     /// Only the checks in virtual machines, with kernels of Debian's
     #[arg(long, group = "tier")]
     vm: bool,
     /// In virtual machines: with this kernel only (6.1)
     #[arg(long, requires = "vm", value_name = "VERSION")]
     kernel: Option<String>,
-    /// In virtual machines: only checks with this in their names
+    /// In virtual machines: only checks with this in their names; may be given several
+    /// times
     #[arg(long, requires = "vm", value_name = "PART")]
-    check: Option<String>,
+    check: Vec<String>,
     /// In virtual machines: without the checks with this in their names; may be given
     /// several times
     #[arg(long, requires = "vm", value_name = "PART")]
@@ -70,7 +71,7 @@ pub fn main(args: &Args) -> Result<()> {
         // Nothing of what they do happens on this machine.
         let which = vm::Which {
             kernel: args.kernel.as_deref(),
-            check: args.check.as_deref(),
+            check: &args.check,
             skip: &args.skip,
         };
         vm::run(&mut tally, &which, no_skip)?;
@@ -98,14 +99,8 @@ fn how_long(args: &Args) -> &'static str {
 
 /// Runs the tests on this machine: those of one tier, or of both.
 fn here(args: &Args, tally: &mut Tally, leftovers: &Leftovers, no_skip: bool) -> Result<()> {
-    let (root_tests, tests): (Vec<_>, Vec<_>) = Metadata::of_workspace()?
-        .targets("tscap", "test")
-        .into_iter()
-        .filter(|name| name != vm::TARGET)
-        .partition(|name| name.starts_with(ROOT_PREFIX));
-    if root_tests.is_empty() {
-        bail!("there is no integration test whose name begins with {ROOT_PREFIX}");
-    }
+    let mut tests = Metadata::of_workspace()?.targets("tscap", "test");
+    tests.retain(|name| ![ROOT, vm::TARGET].contains(&name.as_str()));
     let marked = |mut cargo_test: Command| {
         leftovers.mark(&mut cargo_test);
         if no_skip {
@@ -113,7 +108,7 @@ fn here(args: &Args, tally: &mut Tally, leftovers: &Leftovers, no_skip: bool) ->
         }
         cargo_test
     };
-    if !args.root {
+    if args.root.is_none() {
         let mut fast = cargo_test();
         fast.args(["--workspace", "--lib", "--bins"]);
         fast.args(select(&tests));
@@ -123,7 +118,9 @@ fn here(args: &Args, tally: &mut Tally, leftovers: &Leftovers, no_skip: bool) ->
         tally.run(&mut marked(doc))?;
     }
     if !args.fast {
-        tally.run_twice(|again| marked(root(&root_tests, again)))?;
+        let parts = args.root.as_deref().unwrap_or_default();
+        tally.run_twice(|again| marked(root(parts, again)))?;
+        leftovers.tell_times()?;
     }
     Ok(())
 }
@@ -173,28 +170,23 @@ fn cargo_test() -> Command {
     cargo
 }
 
-/// The root tests, or those that run again.
-fn root(targets: &[String], again: Option<Again<'_>>) -> Command {
+/// The root tests with one of `parts` in their names, or those that run again.
+fn root(parts: &[String], again: Option<Again<'_>>) -> Command {
     let mut cargo = cargo_test();
-    cargo.args(["--package", "tscap"]);
-    match again {
-        Some(Again { target, .. }) => cargo.args(["--test", target]),
-        None => cargo.args(select(targets)),
-    };
+    cargo.args(["--package", "tscap", "--test", ROOT]);
     cargo
         .arg("--")
         .arg(format!("--test-threads={ROOT_THREADS}"));
-    if let Some(again) = again {
-        exactly(&mut cargo, again);
-    }
+    match again {
+        Some(Again { tests, .. }) if !tests.is_empty() => cargo.arg("--exact").args(tests),
+        // The harness would take parts for whole names as well.
+        Some(Again { passed, .. }) if parts.is_empty() => {
+            cargo.arg("--exact");
+            cargo.args(passed.iter().flat_map(|test| ["--skip", test]))
+        }
+        _ => cargo.args(parts),
+    };
     cargo
-}
-
-/// Only the tests that run again, if those are named.
-fn exactly(cargo_test: &mut Command, again: Again<'_>) {
-    if !again.tests.is_empty() {
-        cargo_test.arg("--exact").args(again.tests);
-    }
 }
 
 fn select(tests: &[String]) -> Vec<&str> {

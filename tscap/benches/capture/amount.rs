@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use tscap::measuring::load::{IMIX, Sizes};
+use tscap_traffic::load::{IMIX, Sizes};
 
 /// A kind of frame, and how much is kept of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -1,10 +1,10 @@
 //! What the rounds of one kind of frame gave.
 
 use serde::Serialize;
-use tscap::measuring::load::{Point, Tool};
-use tscap::measuring::statistics::Spread;
+use tscap_statistics::Spread;
+use tscap_traffic::load::{Point, Tool};
 
-use crate::amount::Kind;
+use super::amount::Kind;
 
 /// Flat out without a capture, by round.
 #[derive(Debug, Default)]

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail, ensure};
 use nix::sys::statvfs::statvfs;
 use tempfile::TempDir;
-use tscap::capturing::host::direct_io;
-use tscap::measuring::load::{Pair, Stop, TestBed};
+use tscap_host::direct_io;
+use tscap_traffic::load::{Pair, Stop, TestBed};
 
-use crate::amount::{BETWEEN_PAUSES_S, PAUSE_S};
-use crate::common::tmpfs::{OwnFolder, own_warm_folder};
+use super::amount::{BETWEEN_PAUSES_S, PAUSE_S};
+use super::common::tmpfs::{OwnFolder, own_warm_folder};
 
 /// Free space of a disk over what the largest file takes.
 const ROOM: u64 = 2;

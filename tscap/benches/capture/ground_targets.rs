@@ -1,13 +1,13 @@
 //! What is wanted of tscap at a port that only listens, and with disks (issue 6).
 
-use tscap::measuring::load::Tool;
-use tscap::measuring::statistics::Spread;
+use tscap_statistics::Spread;
+use tscap_traffic::load::Tool;
 
-use crate::amount::{LONG, SHORT};
-use crate::cells::{Cell, KindReport};
-use crate::common::target::Target;
-use crate::report::DiskAlone;
-use crate::targets::{best_other, failed, finite, over_best, whole};
+use super::amount::{LONG, SHORT};
+use super::cells::{Cell, KindReport};
+use super::common::target::Target;
+use super::report::DiskAlone;
+use super::targets::{best_other, failed, finite, over_best, whole};
 
 /// At a port that only listens, lossless rate of short frames over the best other program's,
 /// and what is aimed at.

@@ -27,9 +27,9 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
-use tscap::measuring::load::{Program, Stop, Tool, tool_cpus};
 use tscap_testkit::command::tscap_path;
 use tscap_testkit::process::{cpus, on_cpu};
+use tscap_traffic::load::{Program, Stop, Tool, tool_cpus};
 
 use amount::{Amount, BEGINNINGS, Kind, LONG, MIDDLING, SHORT, WHOLE};
 use common::run::{Bench, Parts, Run, write};

@@ -1,12 +1,12 @@
 //! The report as a page with its curves.
 
 use maud::{Markup, html};
-use tscap::measuring::report::{Axis, Chart, Figure, Scale, Series, Shape, Table, document};
+use tscap_report::{Axis, Chart, Figure, Scale, Series, Shape, Table, document, markup};
 
-use crate::cells::{Cell, KindReport};
-use crate::common::report::Report;
-use crate::common::target::targets;
-use crate::report::Captures;
+use super::cells::{Cell, KindReport};
+use super::common::report::Report;
+use super::common::target::targets;
+use super::report::Captures;
 
 /// The page; it loads nothing from elsewhere.
 pub fn render(report: &Report, captures: &[Captures]) -> String {
@@ -27,7 +27,7 @@ pub fn render(report: &Report, captures: &[Captures]) -> String {
             }
         }
         h2 { "Targets" }
-        (targets(&report.targets).markup())
+        (markup(&targets(&report.targets)))
         @for captures in captures {
             @for kind in &captures.kinds {
                 (of_kind(kind, captures.files(kind)))
@@ -77,9 +77,9 @@ fn of_kind(kind: &KindReport, files: Option<Table>) -> Markup {
     let (flat_out, rates) = kind.tables();
     html! {
         h2 { (kind.name()) }
-        (flat_out.markup())
+        (markup(&flat_out))
         @if let Some(files) = files {
-            (files.markup())
+            (markup(&files))
         }
         div.figures {
             (figure("loss", "frames lost, %", |cell| cell.loss_percent.median).markup())
@@ -88,7 +88,7 @@ fn of_kind(kind: &KindReport, files: Option<Table>) -> Markup {
         @if let Some(rates) = rates {
             details {
                 summary { "each rate" }
-                (rates.markup())
+                (markup(&rates))
             }
         }
     }

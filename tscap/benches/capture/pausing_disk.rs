@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result, ensure};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use tempfile::{NamedTempFile, TempDir};
 
-use crate::amount::{BETWEEN_PAUSES_S, PAUSE_S};
-use crate::common::tmpfs::own_mounts;
+use super::amount::{BETWEEN_PAUSES_S, PAUSE_S};
+use super::common::tmpfs::own_mounts;
 
 /// Freezes the file system of its working directory for `$0` seconds after each `$1`, and says so
 /// the first time. Its input ends with the bench, whatever ends that: then it thaws.

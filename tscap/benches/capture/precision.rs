@@ -10,23 +10,23 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use pcap_file::pcap::PcapReader;
 use serde::Serialize;
-use tscap::capturing::accounting::Direction;
-use tscap::capturing::clock::StampSource;
-use tscap::capturing::hook::HookChoice;
-use tscap::capturing::host::timex::KernelClock;
-use tscap::capturing::pcapng::{Record, records};
-use tscap::measuring::load::{Burst, Pair, Program, Setup, Stop, TestBed, Tool};
-use tscap::measuring::measure::{Content, content};
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::{Spread, quantile};
+use tscap_clock::StampSource;
 use tscap_common::stream::StreamHeader;
+use tscap_file::accounting::Direction;
+use tscap_file::pcapng::{Record, records};
+use tscap_programs::hook::HookChoice;
+use tscap_report::Table;
+use tscap_statistics::{Spread, quantile};
+use tscap_streams::{Content, content};
+use tscap_time::timex::KernelClock;
+use tscap_traffic::load::{Burst, Pair, Program, Setup, Stop, TestBed, Tool};
 
-use crate::common::report::Section;
-use crate::common::rounds::{self, Subject};
-use crate::common::stamps::difference;
-use crate::common::table::{row, show};
-use crate::common::target::Target;
-use crate::common::tmpfs::own_warm_folder;
+use super::common::report::Section;
+use super::common::rounds::{self, Subject};
+use super::common::stamps::difference;
+use super::common::table::{row, show};
+use super::common::target::Target;
+use super::common::tmpfs::own_warm_folder;
 
 /// Frames of a run: 0.2 s.
 const FRAMES: u64 = 10_000;

@@ -1,17 +1,17 @@
 //! What the bench found.
 
 use serde::Serialize;
-use tscap::measuring::load::Tool;
-use tscap::measuring::loss::DiskRate;
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_lab::loss::DiskRate;
+use tscap_report::Table;
+use tscap_statistics::Spread;
+use tscap_traffic::load::Tool;
 
-use crate::cells::{Cell, KindReport};
-use crate::common::report::Section;
-use crate::common::table::{absent, show};
-use crate::common::target::Target;
-use crate::ground::Ground;
-use crate::{ground_targets, targets};
+use super::cells::{Cell, KindReport};
+use super::common::report::Section;
+use super::common::table::{absent, show};
+use super::common::target::Target;
+use super::ground::Ground;
+use super::{ground_targets, targets};
 
 /// Everything.
 #[derive(Debug, Serialize)]

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use tscap::capturing::accounting::Direction;
-use tscap::capturing::clock::StampSource;
-use tscap::capturing::engine::Io;
-use tscap::capturing::hook::HookChoice;
-use tscap::measuring::load::{Burst, Point, Program, Setup, Stop, TestBed};
-use tscap::measuring::loss::{Disk, DiskRate};
+use tscap_clock::StampSource;
+use tscap_engine::Io;
+use tscap_file::accounting::Direction;
+use tscap_lab::loss::{Disk, DiskRate};
+use tscap_programs::hook::HookChoice;
+use tscap_traffic::load::{Burst, Point, Program, Setup, Stop, TestBed};
 
-use crate::amount::{Amount, Kind};
-use crate::cells::{Bare, KindReport, ToolRuns};
-use crate::ground::{Folder, Ground};
+use super::amount::{Amount, Kind};
+use super::cells::{Bare, KindReport, ToolRuns};
+use super::ground::{Folder, Ground};
 
 /// After loss the next rate is this part of what was written a second…
 const OF_WRITTEN: f64 = 0.95;

@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use tscap::capturing::accounting::Direction;
-use tscap::capturing::clock::StampSource;
-use tscap::capturing::hook::HookChoice;
-use tscap::measuring::load::{Burst, Pair, Program, Setup, Stop, TestBed, Tool};
+use tscap_clock::StampSource;
+use tscap_file::accounting::Direction;
+use tscap_programs::hook::HookChoice;
 use tscap_testkit::command::tscap_path;
+use tscap_traffic::load::{Burst, Pair, Program, Setup, Stop, TestBed, Tool};
 
-use crate::amount::{BEGINNINGS, Kind, LONG, SHORT};
-use crate::common::rounds::{self, Subject};
-use crate::common::tmpfs::{OwnFolder, own_warm_folder};
-use crate::sent_report::{KindCosts, Run, SentReport};
+use super::amount::{BEGINNINGS, Kind, LONG, SHORT};
+use super::common::rounds::{self, Subject};
+use super::common::tmpfs::{OwnFolder, own_warm_folder};
+use super::sent_report::{KindCosts, Run, SentReport};
 
 /// Memory of each program between kernel and file, bytes.
 const BUFFER_BYTES: u64 = 64 << 20;

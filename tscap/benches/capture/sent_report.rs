@@ -1,13 +1,13 @@
 //! What capturing sent frames costs, and what is wanted of it.
 
 use serde::Serialize;
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_report::Table;
+use tscap_statistics::Spread;
 
-use crate::amount::{Kind, LONG, SHORT};
-use crate::common::report::Section;
-use crate::common::table::{row, show};
-use crate::common::target::Target;
+use super::amount::{Kind, LONG, SHORT};
+use super::common::report::Section;
+use super::common::table::{row, show};
+use super::common::target::Target;
 
 /// tscap's cost over tcpdump's, of a short and of a whole long frame.
 const RATIOS: [(Kind, f64); 2] = [(SHORT, 0.35), (LONG, 0.5)];

@@ -2,12 +2,12 @@
 //! without one is left out: the target that none of ours fails is always there. Another
 //! program that failed is left out of what tscap is held against, which then says so.
 
-use tscap::measuring::load::Tool;
-use tscap::measuring::statistics::Spread;
+use tscap_statistics::Spread;
+use tscap_traffic::load::Tool;
 
-use crate::amount::{BEGINNINGS, LONG, MIDDLING, SHORT};
-use crate::cells::{Cell, KindReport, ToolCells};
-use crate::common::target::Target;
+use super::amount::{BEGINNINGS, LONG, MIDDLING, SHORT};
+use super::cells::{Cell, KindReport, ToolCells};
+use super::common::target::Target;
 
 /// A rate that everything takes, frames a second.
 const MODERATE: f64 = 0.6e6;

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use tscap::capturing::clock::{
+use tscap_clock::{
     CrossTimestamp, HostClocks, RawStamp, Reference, StampSource, Tracker, TscCycles,
     measure_tsc_rate,
 };
-use tscap::capturing::host::tsc;
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::{Spread, quantile};
+use tscap_report::Table;
+use tscap_statistics::{Spread, quantile};
+use tscap_time::tsc;
 
 use crate::common::converter::cpu_time_ns;
 use crate::common::report::Section;

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use tscap::capturing::clock::{Bracket, NsPerCycle, RealNs, TscCycles};
+use tscap_clock::{Bracket, NsPerCycle, RealNs, TscCycles};
 
 /// Gain of the phase-locked loop.
 const PLL: f64 = 16.0;

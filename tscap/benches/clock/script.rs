@@ -1,8 +1,8 @@
 //! What happens in the simulation: the path to a server, and what the server shows.
 
 use anyhow::{Context, Result};
-use tscap::capturing::clock::Bracket;
-use tscap::capturing::clock::scripted::{EPOCH, Oscillator, Path, Random};
+use tscap_clock::Bracket;
+use tscap_clock::scripted::{EPOCH, Oscillator, Path, Random};
 
 /// A second, ns.
 pub const S: u64 = 1_000_000_000;
@@ -208,7 +208,7 @@ pub fn random_day(seed: u64) -> Script {
 }
 
 /// A counter at random whose rate is never farther than 0.1 ppm from its average over any
-/// time: what the bound assumes of it ([`tscap::capturing::clock::Scale`]).
+/// time: what the bound assumes of it ([`tscap_clock::Scale`]).
 pub fn random_oscillator(seed: u64) -> Oscillator {
     let mut random = Random(!seed);
     let fast = 50.0 * random.uniform();

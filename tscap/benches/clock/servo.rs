@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use tscap::capturing::clock::{Bracket, NsPerCycle, RealNs, TscCycles};
+use tscap_clock::{Bracket, NsPerCycle, RealNs, TscCycles};
 
 /// The shortest estimate of the frequency is 0.016 / ki, with `FREQ_EST_MARGIN` of pi.c, and
 /// 1000 s at most.

@@ -3,8 +3,8 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::{Spread, quantile};
+use tscap_report::Table;
+use tscap_statistics::{Spread, quantile};
 
 use crate::common::report::Section;
 use crate::common::table::{row, show};

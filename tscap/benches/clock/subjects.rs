@@ -1,8 +1,8 @@
 //! The clocks that are compared, fed by the same exchanges.
 
 use anyhow::{Context, Result};
-use tscap::capturing::clock::scripted::{Oscillator, Random};
-use tscap::capturing::clock::{FeedForward, RealNs, Scale};
+use tscap_clock::scripted::{Oscillator, Random};
+use tscap_clock::{FeedForward, RealNs, Scale};
 
 use crate::pll::Pll;
 use crate::script::Script;

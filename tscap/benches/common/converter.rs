@@ -7,17 +7,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tscap::capturing::clock::{
-    CrossTimestamp, HostClocks, RawStamp, Reference as _, StampPath, Tracker,
-};
-use tscap::capturing::engine::{Converter, Event, Frames, Output, Shared, Source};
-use tscap::capturing::filter::LinkType;
-use tscap::capturing::host::process::thread_cpu_time;
-use tscap::capturing::pcapng::{
+use tscap_clock::{CrossTimestamp, HostClocks, RawStamp, Reference as _, StampPath, Tracker};
+use tscap_common::hook::{Direction, Slot};
+use tscap_engine::{Converter, Event, Frames, Output, Shared, Source};
+use tscap_file::pcapng::{
     FileWriter, Hooks, InterfaceInfo, InterfaceOption, SectionInfo, StampOption,
 };
-use tscap::capturing::ring::synthetic::{self, Producer};
-use tscap_common::hook::{Direction, Slot};
+use tscap_filter::LinkType;
+use tscap_host::process::thread_cpu_time;
+use tscap_programs::ring::synthetic::{self, Producer};
 
 /// Interface number of the frames.
 pub const SLOT: Slot = Slot::of(0, Direction::In);

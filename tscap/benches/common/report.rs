@@ -3,8 +3,8 @@
 use anyhow::{Result, bail};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tscap::capturing::host::system;
-use tscap::measuring::report::Table;
+use tscap_host::system;
+use tscap_report::Table;
 
 use super::target::{Target, targets};
 

@@ -5,7 +5,7 @@ use std::thread;
 
 use anyhow::Result;
 use nix::sys::signal::{SigSet, Signal};
-use tscap::measuring::load::Stop;
+use tscap_traffic::load::Stop;
 
 /// Captures have process groups of their own, which a terminal's Ctrl-C does not
 /// reach: we end them.

@@ -1,6 +1,6 @@
 //! Cells and notes of the tables for people.
 
-use tscap::measuring::statistics::Spread;
+use tscap_statistics::Spread;
 
 /// A row: what it is about, and its figures.
 pub fn row(what: impl Into<String>, figures: impl IntoIterator<Item = String>) -> Vec<String> {

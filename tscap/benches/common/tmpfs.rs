@@ -9,7 +9,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::statvfs::statvfs;
 use tempfile::TempDir;
-use tscap::capturing::host::system;
+use tscap_host::system;
 
 /// Where a tmpfs is mounted on any Linux.
 const TMPFS: &str = "/dev/shm";

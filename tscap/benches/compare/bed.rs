@@ -4,12 +4,12 @@
 use std::cell::RefCell;
 
 use anyhow::{Context, Result, ensure};
-use tscap::capturing::clock::{NsPerCycle, StampPath, TscPath, measure_tsc_rate};
-use tscap::capturing::host::bpf::{InterfaceLink, LinkPoint};
-use tscap::capturing::host::tsc;
-use tscap::measuring::compare::{Programs, Settings, Stamp};
-use tscap::measuring::load::{Burst, Pair, Traffic};
-use tscap::measuring::statistics::trimmed_mean;
+use tscap_clock::{NsPerCycle, StampPath, TscPath, measure_tsc_rate};
+use tscap_lab::compare::{Programs, Settings, Stamp};
+use tscap_network::bpf::{InterfaceLink, LinkPoint};
+use tscap_statistics::trimmed_mean;
+use tscap_time::tsc;
+use tscap_traffic::load::{Burst, Pair, Traffic};
 
 use crate::common::rounds::Subject;
 

@@ -2,10 +2,10 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::capturing::clock::{StampPath, StampSource, TscPath};
-use tscap::measuring::compare::Amount;
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::{Spread, least_squares};
+use tscap_clock::{StampPath, StampSource, TscPath};
+use tscap_lab::compare::Amount;
+use tscap_report::Table;
+use tscap_statistics::{Spread, least_squares};
 
 use crate::bed::{Between, TestBed};
 use crate::common::report::Section;

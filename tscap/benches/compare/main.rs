@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use tscap::measuring::compare::Amount;
+use tscap_lab::compare::Amount;
 use tscap_testkit::process::on_cpu;
 
 use bed::TestBed;

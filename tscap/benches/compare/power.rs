@@ -2,13 +2,13 @@
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
-use tscap::capturing::clock::StampPath;
-use tscap::measuring::compare::Amount;
-use tscap::measuring::compare::schema::{Metric, Outcome, Verdict};
-use tscap::measuring::compare::statistics::{Allowance, verdict};
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::{Spread, least_squares};
+use tscap_clock::StampPath;
 use tscap_common::compare::MOST_WORK;
+use tscap_lab::compare::Amount;
+use tscap_lab::compare::schema::{Metric, Outcome, Verdict};
+use tscap_lab::compare::statistics::{Allowance, verdict};
+use tscap_report::Table;
+use tscap_statistics::{Spread, least_squares};
 
 use crate::bed::{Between, TestBed};
 use crate::common::report::Section;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::capturing::clock::{StampPath, StampSource};
-use tscap::measuring::compare::Comparison;
-use tscap::measuring::compare::schema::{Metric, Outcome};
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_clock::{StampPath, StampSource};
+use tscap_lab::compare::Comparison;
+use tscap_lab::compare::schema::{Metric, Outcome};
+use tscap_report::Table;
+use tscap_statistics::Spread;
 use tscap_testkit::command::{Done, run, tscap_path};
 
 use crate::common::report::Section;
@@ -67,7 +67,7 @@ pub fn measure(repeats: u32) -> Result<RepeatsReport> {
             failed.push(done.stderr);
             continue;
         }
-        let comparison = Comparison::from_json(&done.stdout);
+        let comparison = tscap_report::saved::read::<Comparison>(&done.stdout);
         let comparison = comparison.context("tscap compare --json")?;
         seconds.push(comparison.about.seconds);
         for verdict in comparison.verdicts {

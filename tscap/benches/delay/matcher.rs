@@ -3,12 +3,10 @@
 use anyhow::{Result, ensure};
 use nix::time::ClockId;
 use serde::Serialize;
-use tscap::capturing::clock::{RawStamp, RealNs};
-use tscap::measuring::delay::{
-    At, DelayRecorder, Matched, Matcher, MatcherOptions, Passed, Sighting,
-};
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_clock::{RawStamp, RealNs};
+use tscap_delay::{At, DelayRecorder, Matched, Matcher, MatcherOptions, Passed, Sighting};
+use tscap_report::Table;
+use tscap_statistics::Spread;
 
 use crate::common::report::Section;
 use crate::common::rounds::{Subject, run};

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use tscap::measuring::generator::Network;
+use tscap_traffic::generator::Network;
 
 /// Numbers of hosts in the long expressions.
 pub const HOSTS: [u32; 2] = [100, 800];

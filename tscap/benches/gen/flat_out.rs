@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::measuring::generator::{Pacing, Sender, Step};
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_report::Table;
+use tscap_statistics::Spread;
+use tscap_traffic::generator::{Pacing, Sender, Step};
 
 use crate::common::live::Generator;
 use crate::common::report::Section;

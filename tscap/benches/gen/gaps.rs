@@ -11,13 +11,13 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::measuring::generator::{
-    GapReport, LineRate, Pacing, Pattern, Period, Quantiles, Sender, Step,
-};
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
 use tscap_common::gaps::{BUCKETS, values_of};
 use tscap_common::generator::Gaps;
+use tscap_report::Table;
+use tscap_statistics::Spread;
+use tscap_traffic::generator::{
+    GapReport, LineRate, Pacing, Pattern, Period, Quantiles, Sender, Step,
+};
 
 use crate::common::report::Section;
 use crate::common::rounds::{self, Subject};

@@ -3,16 +3,16 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use tscap::capturing::clock::{NsPerCycle, measure_tsc_rate};
-use tscap::capturing::host::tsc;
-use tscap::measuring::generator::{
-    Addresses, DISCARD, Layout, NativeSender, Network, Orders, PacketSender, Sender, Sent, Step,
-    Template,
-};
+use tscap_clock::{NsPerCycle, measure_tsc_rate};
 use tscap_testkit::bench::Bench;
 use tscap_testkit::port::Port;
 use tscap_testkit::probes::Attached;
 use tscap_testkit::process::pin;
+use tscap_time::tsc;
+use tscap_traffic::generator::{
+    Addresses, DISCARD, Layout, NativeSender, Network, Orders, PacketSender, Sender, Sent, Step,
+    Template,
+};
 
 /// Frames that have been sent are dropped at the other end within this time.
 const PATIENCE: Duration = Duration::from_secs(5);

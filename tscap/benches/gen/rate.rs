@@ -2,9 +2,9 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::measuring::generator::{Pacing, Rate, Sender, Step};
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_report::Table;
+use tscap_statistics::Spread;
+use tscap_traffic::generator::{Pacing, Rate, Sender, Step};
 
 use crate::common::report::Section;
 use crate::common::rounds::{self, Subject};

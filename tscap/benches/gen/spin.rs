@@ -1,11 +1,11 @@
 //! The bare loop: it waits as a sender does, and sends nothing.
 
-use tscap::capturing::clock::TscCycles;
-use tscap::capturing::host::tsc;
-use tscap::measuring::generator::Period;
+use tscap_clock::TscCycles;
 use tscap_common::gaps::{BUCKETS, bucket_of};
 use tscap_common::generator::Gaps;
 use tscap_testkit::process::on_cpu;
+use tscap_time::tsc;
+use tscap_traffic::generator::Period;
 
 use crate::link::Link;
 

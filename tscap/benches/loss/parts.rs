@@ -6,13 +6,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use serde::Serialize;
-use tscap::capturing::clock::StampSource;
-use tscap::measuring::generator::Rate;
-use tscap::measuring::load::{Pair, Stop};
-use tscap::measuring::loss::model::{Costs, record_bytes};
-use tscap::measuring::loss::schema::{Calibration, Point};
-use tscap::measuring::loss::{Arrival, Experiment, Grid, GridPoint, Pace, Placement};
+use tscap_clock::StampSource;
+use tscap_lab::loss::model::{Costs, record_bytes};
+use tscap_lab::loss::schema::{Calibration, Point};
+use tscap_lab::loss::{Arrival, Experiment, Grid, GridPoint, Pace, Placement};
 use tscap_testkit::command::tscap_path;
+use tscap_traffic::generator::Rate;
+use tscap_traffic::load::{Pair, Stop};
 
 /// Most bytes a second that the file takes where it alone is slow.
 const SLOW: u64 = 40_000_000;

@@ -2,9 +2,9 @@
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
-use tscap::measuring::loss::accuracy;
-use tscap::measuring::loss::schema::{Accuracy, Point};
-use tscap::measuring::report::Table;
+use tscap_lab::loss::accuracy;
+use tscap_lab::loss::schema::{Accuracy, Point};
+use tscap_report::Table;
 
 use crate::common::report::Section;
 use crate::common::table::row;

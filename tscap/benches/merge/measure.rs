@@ -2,12 +2,12 @@
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
-use tscap::capturing::clock::{RawStamp, StampPath};
-use tscap::capturing::engine::Output;
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_clock::{RawStamp, StampPath};
 use tscap_common::block::block_len;
 use tscap_common::ring::MIN_RING_BYTES;
+use tscap_engine::Output;
+use tscap_report::Table;
+use tscap_statistics::Spread;
 
 use crate::common::converter::{Discard, Filled, SLOT};
 use crate::common::report::Section;

@@ -8,8 +8,8 @@ use std::sync::Barrier;
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_report::Table;
+use tscap_statistics::Spread;
 use tscap_testkit::process::on_cpu;
 
 use crate::common::report::Section;

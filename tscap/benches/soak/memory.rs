@@ -1,7 +1,7 @@
 //! Whether a process grows.
 
 use serde::Serialize;
-use tscap::measuring::statistics::least_squares;
+use tscap_statistics::least_squares;
 use tscap_testkit::process;
 
 /// What a process takes, looked at from time to time.

@@ -8,11 +8,11 @@ use anyhow::{Context, Result, anyhow, ensure};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
-use tscap::capturing::host::timex::KernelClock;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::{Capture, capture_on, generate_on};
 use tscap_testkit::files::SmallDisk;
 use tscap_testkit::process::cpus;
+use tscap_time::timex::KernelClock;
 
 use crate::files::{self, Read};
 use crate::memory::{Growth, Memory};

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
-use tscap::capturing::clock::{RawStamp, RealNs, StampPath, TscPath};
-use tscap::capturing::engine::{Io, Output, PreparedFile};
-use tscap::capturing::ring::synthetic::{self, Producer};
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_clock::{RawStamp, RealNs, StampPath, TscPath};
 use tscap_common::block::{STAMP_HIGH_OFFSET, block_len};
+use tscap_engine::{Io, Output, PreparedFile};
+use tscap_programs::ring::synthetic::{self, Producer};
+use tscap_report::Table;
+use tscap_statistics::Spread;
 use tscap_testkit::process::on_cpu;
 
 use crate::common::converter::{Discard, Filled, SLOT, cpu_time_ns};

@@ -2,15 +2,15 @@
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
-use tscap::capturing::capture::first_brackets;
-use tscap::capturing::clock::{HostClocks, NsPerCycle, OffsetBracket, StampSource};
-use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS, TscEvents};
-use tscap::capturing::host::perf::EventPriority;
-use tscap::capturing::host::system::{online_cpus, possible_cpus};
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_capture::first_brackets;
+use tscap_clock::{HostClocks, NsPerCycle, OffsetBracket, StampSource};
 use tscap_common::hook::{ClockDomain, Hook};
 use tscap_common::ring::MIN_RING_BYTES;
+use tscap_host::perf::EventPriority;
+use tscap_host::system::{online_cpus, possible_cpus};
+use tscap_programs::hook::{LoadOptions, Loaded, PROGRAMS, TscEvents};
+use tscap_report::Table;
+use tscap_statistics::Spread;
 
 use crate::common::report::Section;
 use crate::common::table::{absent, row, show};

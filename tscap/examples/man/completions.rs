@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use clap::{ArgGroup, Command, CommandFactory as _};
 use clap_complete::Shell;
-use tscap::cli::Cli;
+use tscap_cli::Cli;
 
 const BASH: &str = include_str!("more.bash");
 const ZSH: &str = include_str!("more.zsh");

@@ -8,7 +8,7 @@ use std::{env, fs, io};
 
 use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
-use tscap::cli::{Cli, examples};
+use tscap_cli::{Cli, examples};
 
 fn main() -> io::Result<()> {
     let folder = PathBuf::from(env::args_os().nth(1).expect("a folder to write into"));

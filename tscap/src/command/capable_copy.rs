@@ -7,9 +7,9 @@ use std::process::Command;
 
 use super::Context as _;
 use super::Failure;
-use crate::capturing::host::caps::{self, Capability};
-use crate::capturing::host::installed::Installed;
-use crate::cli::Plan;
+use tscap_cli::Plan;
+use tscap_host::caps::{self, Capability};
+use tscap_host::installed::Installed;
 
 /// What the copy has.
 const CAPABILITIES: [Capability; 4] = [

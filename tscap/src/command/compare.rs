@@ -8,20 +8,20 @@ use super::console::Console;
 use super::measuring::{self, ResultOutput, Start, VETH};
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure, Hint as _};
-use crate::capturing::capture::{check, interface};
-use crate::capturing::filter::LinkType;
-use crate::capturing::hook::{AttachedProgram, InterruptKfuncs, KernelCounters};
-use crate::capturing::host::affinity;
-use crate::capturing::host::kernel_files::KernelFiles;
-use crate::cli::ComparePlan;
-use crate::measuring::compare::{
+use tscap_base::kernel_files::KernelFiles;
+use tscap_base::text::causes::chain;
+use tscap_base::text::numbers::counted;
+use tscap_capture::{check, interface};
+use tscap_cli::ComparePlan;
+use tscap_filter::LinkType;
+use tscap_host::affinity;
+use tscap_lab::compare::{
     Comparison, Conditions, ExperimentError, FrameSource, Request, Results, assemble,
     run as measure,
 };
-use crate::measuring::load::FAST_BYTES;
-use crate::measuring::report::{page, text};
-use crate::text::causes::chain;
-use crate::text::numbers::counted;
+use tscap_programs::hook::{AttachedProgram, InterruptKfuncs, KernelCounters};
+use tscap_report::{page, text};
+use tscap_traffic::load::FAST_BYTES;
 
 /// How far it is.
 #[derive(Serialize)]

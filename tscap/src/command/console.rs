@@ -10,8 +10,8 @@ use super::journal::{self, Field, Journal, Priority};
 use super::lines::Lines;
 use super::print::json_line;
 use super::terminal;
-use crate::cli::Verbosity;
-use crate::text::escaped::{escaped, escaped_lines};
+use tscap_base::text::escaped::{escaped, escaped_lines};
+use tscap_cli::Verbosity;
 
 /// How long a reader may take at the end to read what is left.
 const END_WITHIN: Duration = Duration::from_secs(1);

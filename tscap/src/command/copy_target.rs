@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::print::{say, tell};
 use super::whole_file::{is_one, write_whole_by};
 use super::{Context as _, Failure};
-use crate::capturing::pcapng::pcap_name;
+use tscap_file::pcapng::pcap_name;
 
 /// Where a copy goes.
 #[derive(Debug)]

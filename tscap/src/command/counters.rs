@@ -8,14 +8,14 @@ use serde::Serialize;
 use super::measuring::{self, ResultOutput, Start};
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure};
-use crate::capturing::capture::check;
-use crate::capturing::host::kernel_files::KernelFiles;
-use crate::cli::CountersPlan;
-use crate::measuring::counters::{
+use tscap_base::kernel_files::KernelFiles;
+use tscap_base::text::numbers::counted;
+use tscap_capture::check;
+use tscap_cli::CountersPlan;
+use tscap_lab::counters::{
     Characteristics, CountersError, Request, Stress, assemble, run as measure,
 };
-use crate::measuring::report::{counters_page, counters_text};
-use crate::text::numbers::counted;
+use tscap_report::{counters_page, counters_text};
 
 /// How far it is.
 #[derive(Serialize)]

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use super::print::print;
 use super::{Context as _, Exit, Failure, capture, filter, say_failure};
-use crate::capturing::filter::LinkType;
-use crate::capturing::host::netdev::{self, Link};
-use crate::capturing::membership;
-use crate::cli::{ExtcapPlan, FilterSource, extcap_config, extcap_value};
+use tscap_cli::{ExtcapPlan, FilterSource, extcap_config, extcap_value};
+use tscap_filter::LinkType;
+use tscap_live::membership;
+use tscap_network::netdev::{self, Link};
 
 /// All interfaces.
 const ANY: &str = "any";

@@ -6,9 +6,9 @@ use aya_obj::generated::bpf_insn;
 
 use super::print::{print_coloured, say};
 use super::{Context as _, Exit, Failure};
-use crate::capturing::filter::translate::{FrameAccess, SCRATCH_BYTES, translate};
-use crate::capturing::filter::{Ancillary, Filter, HostName, Operation, ebpf_listing};
-use crate::cli::{FilterForm, FilterSource};
+use tscap_cli::{FilterForm, FilterSource};
+use tscap_filter::translate::{FrameAccess, SCRATCH_BYTES, translate};
+use tscap_filter::{Ancillary, Filter, HostName, Operation, ebpf_listing};
 
 /// Expressions longer than this take libpcap's optimiser long, bytes.
 const LONG: usize = 4_000;

@@ -2,11 +2,11 @@
 
 use super::print::tell;
 use super::{Context as _, Exit, Failure, Hint as _};
-use crate::capturing::accounting::Direction;
-use crate::capturing::filter::LinkType;
-use crate::capturing::host::ethtool;
-use crate::capturing::host::namespaces::{Namespace, Places, Target};
-use crate::capturing::host::netdev::{self, Obstacle};
+use tscap_file::accounting::Direction;
+use tscap_filter::LinkType;
+use tscap_network::ethtool;
+use tscap_network::namespaces::{Namespace, Places, Target};
+use tscap_network::netdev::{self, Obstacle};
 
 /// Lists the interfaces, as tcpdump -D does, with what matters to a capture: those of the
 /// namespaces that `targets` name, each under its name, or those of this process's own.

@@ -6,7 +6,7 @@ use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use nix::unistd::{getpgrp, tcgetpgrp};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::capturing::host::caps;
+use tscap_host::caps;
 
 /// Each key as it is pressed, without an Enter; the terminal is as it was on drop.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use crate::capturing::host::caps;
+use tscap_host::caps;
 
 /// Lines that may wait before those that can be spared are left out.
 pub(super) const MOST_WAITING: usize = 64;

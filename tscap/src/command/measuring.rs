@@ -15,13 +15,13 @@ use super::print::{json_line, print};
 use super::report::{check_writable, write_page};
 use super::signals::Signals;
 use super::{Context, Exit, Failure, Hint as _, terminal};
-use crate::capturing::clock::RealNs;
-use crate::capturing::host::kernel_files::KernelFiles;
-use crate::cli::Verbosity;
-use crate::measuring::envelope::Circumstances;
-use crate::measuring::load::{Pair, Stop};
-use crate::measuring::machine::{Ticks, describe};
-use crate::measuring::report::Layout;
+use tscap_base::kernel_files::KernelFiles;
+use tscap_cli::Verbosity;
+use tscap_clock::RealNs;
+use tscap_report::Layout;
+use tscap_results::envelope::Circumstances;
+use tscap_results::machine::{Ticks, describe};
+use tscap_traffic::load::{Pair, Stop};
 
 /// Columns of what goes to no terminal: tables in one piece.
 const PIPED: usize = usize::MAX;

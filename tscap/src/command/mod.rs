@@ -39,11 +39,11 @@ pub use exit::Exit;
 use tokio::runtime::Runtime;
 
 use self::journal::Journal;
-use crate::capturing::host::{affinity, caps, cpu_list, epoll, process};
-use crate::capturing::membership;
-use crate::capturing::settings::keeper;
-use crate::cli::Plan;
-use crate::failure::{Context, Failure, Hint};
+use tscap_base::failure::{Context, Failure, Hint};
+use tscap_cli::Plan;
+use tscap_host::{affinity, caps, cpu_list, epoll, process};
+use tscap_live::membership;
+use tscap_live::settings::keeper;
 
 /// Open files that a capture of one interface has, with some to spare.
 const FEWEST_FILES: u64 = 64;

@@ -8,14 +8,14 @@ use serde::Serialize;
 use super::measuring::{self, ResultOutput, Start, VETH};
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure, Hint as _};
-use crate::capturing::capture::check;
-use crate::capturing::host::kernel_files::KernelFiles;
-use crate::cli::ObserverPlan;
-use crate::measuring::observer::{
+use tscap_base::kernel_files::KernelFiles;
+use tscap_base::text::numbers::counted;
+use tscap_capture::check;
+use tscap_cli::ObserverPlan;
+use tscap_lab::observer::{
     Observation, ObserverError, Placement, Watcher, assemble, run as measure,
 };
-use crate::measuring::report::{observer_page, observer_text};
-use crate::text::numbers::counted;
+use tscap_report::{observer_page, observer_text};
 
 /// Where captures are written: memory.
 const FOLDER: &str = "/dev/shm";

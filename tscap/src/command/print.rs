@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::{Context, Exit, Failure, terminal};
-use crate::text::escaped::escaped_lines;
+use tscap_base::text::escaped::escaped_lines;
 
 /// Prints text without what would steer a terminal; nobody being left to read it is no
 /// failure.

@@ -9,18 +9,18 @@ use super::measuring::layout;
 use super::print::{print, say};
 use super::whole_file::{is_same, write_whole};
 use super::{Context, Exit, Failure, Hint as _};
-use crate::capturing::clock::log::{Digest, Line, LogReader, is_header};
-use crate::cli::ReportPlan;
-use crate::measuring::delay::schema::Measurement;
-use crate::measuring::report::{
+use tscap_cli::ReportPlan;
+use tscap_delay::schema::Measurement;
+use tscap_references::log::{Digest, Line, LogReader, is_header};
+use tscap_report::saved::Saved;
+use tscap_report::{
     Layout, Papers, clock_page, clock_text, counters_page, counters_text, delay_page, delay_text,
     layers_page, layers_text, observer_page, observer_text, page, papers_page, papers_text,
     qos_page, qos_text, sweep_page, sweep_text, text,
 };
-use crate::measuring::saved::Saved;
 
 const SAVED: &str = "give a file that `tscap compare --json`, `tscap loss --json`, `tscap delay --json`, `tscap \
-     qos --json` or `tscap clock --log` wrote";
+     qos --json`, `tscap counters --json` or `tscap clock --log` wrote";
 const OF_PAPERS: &str = "give --paper what `tscap compare --json` wrote, what `tscap loss --json` wrote, or one of each";
 
 /// Writes the page, then prints the tables.

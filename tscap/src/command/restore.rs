@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use super::print::tell;
 use super::{Exit, Failure};
-use crate::capturing::host::kernel_files::KernelFiles;
-use crate::capturing::membership::{self, Act};
-use crate::capturing::settings::turn;
-use crate::capturing::settings::{Change, GivenBack, Journal, JournalError, JournalFolder, State};
+use tscap_base::kernel_files::KernelFiles;
+use tscap_live::membership::{self, Act};
+use tscap_live::settings::turn;
+use tscap_live::settings::{Change, GivenBack, Journal, JournalError, JournalFolder, State};
 
 /// Gives back what killed captures left changed, and what `tscap doctor --fix` has changed.
 pub(super) fn run() -> Result<Exit, Failure> {

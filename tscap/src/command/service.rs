@@ -11,7 +11,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
 use super::Failure;
-use crate::failure::Context as _;
+use tscap_base::failure::Context as _;
 
 /// A service manager that takes nothing must not hold up the capture for longer.
 const TAKEN_WITHIN: Duration = Duration::from_millis(500);

@@ -10,8 +10,8 @@ use tokio::sync::{Notify, oneshot};
 
 use super::whole_file;
 use super::{Context as _, Exit, Failure, runtime};
-use crate::capturing::host::signals::{self, Asked};
-use crate::capturing::host::{caps, wake};
+use tscap_host::signals::{self, Asked};
+use tscap_host::{caps, wake};
 
 /// Signals within this time are one request: coreutils' `timeout` signals its child,
 /// and then the group that the child is in.

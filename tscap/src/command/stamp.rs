@@ -9,10 +9,10 @@ use tscap_common::stamping::Count;
 use super::console::{Console, read_order};
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure};
-use crate::capturing::capture::{Event, Severity, Stop};
-use crate::capturing::stamping::{Account, Running, Summary};
-use crate::cli::{StampPlan, Verbosity};
-use crate::text::numbers::{counted, grouped};
+use tscap_base::text::numbers::{counted, grouped};
+use tscap_capture::{Event, Severity, Stop};
+use tscap_cli::{StampPlan, Verbosity};
+use tscap_sources::stamping::{Account, Running, Summary};
 
 /// Version of the JSON objects.
 const VERSION: u32 = 1;

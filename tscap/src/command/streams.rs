@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::print::{json_line, print, tell};
 use super::{Context, Exit, Failure, Hint as _};
-use crate::measuring::measure::{CaptureError, Sent, StreamReport, read};
-use crate::text::numbers::counted;
+use tscap_base::text::numbers::counted;
+use tscap_streams::{CaptureError, Sent, StreamReport, read};
 
 /// Reads a capture and prints what came through of the streams in it; with
 /// [`Exit::Fault`] if only a part of the file can be read.

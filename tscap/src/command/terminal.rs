@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use terminal_size::{Height, Width, terminal_size_of};
 
-use crate::text::fold::fold;
+use tscap_base::text::fold::fold;
 
 /// Of a terminal that does not say.
 const USUAL_WIDTH: usize = 80;

@@ -6,9 +6,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::capturing::host::access::{Owner, check_links, folder_of, keep_access};
-use crate::capturing::host::new_file::NewFile;
-use crate::capturing::host::user;
+use tscap_host::access::{Owner, check_links, folder_of, keep_access};
+use tscap_host::new_file::NewFile;
+use tscap_host::user;
 
 /// The temporary files of this process that have no name of their own yet.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());

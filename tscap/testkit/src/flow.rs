@@ -1,8 +1,8 @@
 //! The frames of one run of `tscap gen` with one flow, as they come out of a
 //! capture: each one number after the other, and each gap with its drop count.
 
-use tscap::measuring::generator::{DISCARD, Layout, Network};
 use tscap_common::stream::StreamHeader;
+use tscap_traffic::generator::{DISCARD, Layout, Network};
 
 use crate::packets::Packet;
 

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Parser as _;
-use tscap::cli::{CapturePlan, Cli, Plan};
 use tscap::command::Exit;
 use tscap::command::capture::run_summed;
 use tscap::{Capture, Summary};
+use tscap_capture::Privileges;
+use tscap_cli::{CapturePlan, Cli, Plan};
 
 use crate::port::Port;
 use crate::wait;
@@ -35,6 +36,8 @@ pub fn capture_with(
     let path = path.to_str().expect("a UTF-8 path");
     let output = ["capture", "-q", "-Q", "in", "-i", &port.name, "-w", path];
     let mut plan = plan_of(output.into_iter().chain(arguments.iter().copied()));
+    // Every thread of this process would go on as another user, also those of other tests.
+    plan.capture.privileges = Privileges::Keep;
     change(&mut plan.capture);
     std::thread::scope(|scope| {
         let capture = scope.spawn(|| port.netns.enter(|| run_summed(&plan)));

@@ -1,6 +1,6 @@
 //! libpcap, for tests that need it.
 
-use tscap::capturing::host::libpcap::Libpcap;
+use tscap_filter::libpcap::Libpcap;
 
 use crate::root::skip;
 

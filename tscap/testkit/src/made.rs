@@ -1,5 +1,5 @@
 //! What tests make on the machine, written down for `cargo xtask test`, which looks
-//! whether it is there afterwards. Only what is written down counts as left behind:
+//! whether it is there afterwards, and how long they take. Only what is written down counts as left behind:
 //! others' captures and tests may run on the machine too.
 
 use std::fmt::Display;

@@ -1,6 +1,6 @@
 //! TSC events of others, for which those of tscap pause.
 
-use tscap::capturing::host::perf::{EventPriority, TscEvent};
+use tscap_host::perf::{EventPriority, TscEvent};
 
 use crate::process::cpus;
 

@@ -3,7 +3,7 @@
 use aya::programs::tc::{TcAttachOptions, TcAttachType};
 use aya::programs::{LinkOrder, SchedClassifier, Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader};
-use tscap::capturing::capture::Programs;
+use tscap_capture::Programs;
 
 use crate::port::Port;
 

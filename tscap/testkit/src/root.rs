@@ -4,13 +4,16 @@ use std::fs::File;
 use std::io::Write as _;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::fcntl::{Flock, FlockArg};
 use nix::sched::{CloneFlags, unshare};
 
-use crate::process;
+pub use tscap_base::skip::skip;
+use tscap_base::skip::test_name;
+
 use crate::programs::package;
+use crate::{made, process};
 
 /// Programs that nearly every root test needs.
 const PROGRAMS: [&str; 2] = ["ip", "ethtool"];
@@ -26,8 +29,23 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1_200);
 #[derive(Debug)]
 pub struct RootLock {
     _room: Flock<File>,
+    is_alone: bool,
+    began: Instant,
     /// Gone with the lock, which tells the watchdog that the test has ended.
     _watched: Option<Sender<()>>,
+}
+
+/// Writes down how long the test took, without its wait for the lock.
+impl Drop for RootLock {
+    fn drop(&mut self) {
+        if let Some(name) = test_name() {
+            let how = if self.is_alone { "alone" } else { "beside" };
+            made::note(
+                "test",
+                format_args!("{how} {} {name}", self.began.elapsed().as_millis()),
+            );
+        }
+    }
 }
 
 /// Waits until this root test may run beside others, or says on stderr why it is
@@ -63,17 +81,6 @@ pub fn two_cpus() -> Option<(usize, usize)> {
     }
 }
 
-/// Says that this test is skipped, and why.
-pub fn skip(reason: &str) {
-    let name = test_name().unwrap_or_else(|| "a test".into());
-    assert!(
-        std::env::var_os("TSCAP_NO_SKIP").is_none_or(|value| value != "1"),
-        "{name} can't run here: {reason}"
-    );
-    // Past the test harness, which would swallow a passing test's output.
-    let _ = writeln!(std::io::stderr(), "SKIPPED {name}: {reason}");
-}
-
 /// Through the door one by one: a test that waits for the room to be empty keeps the
 /// door, so that those behind it can't keep the room full.
 fn lock(how: FlockArg, programs: &[&str]) -> Option<RootLock> {
@@ -83,24 +90,20 @@ fn lock(how: FlockArg, programs: &[&str]) -> Option<RootLock> {
     }
     let waits = test_name().map(|name| watch(name, LONGEST_WAIT, || std::process::abort()));
     let _door = locked("door", FlockArg::LockExclusive);
+    let is_alone = matches!(how, FlockArg::LockExclusive);
     let room = locked("room", how);
     drop(waits);
     Some(RootLock {
         _room: room,
+        is_alone,
+        began: Instant::now(),
         // A bench takes its own time.
         _watched: test_name().map(|name| watch(name, LONGEST, || std::process::abort())),
     })
 }
 
-/// The name of the test that this thread runs: the harness names its threads so.
-fn test_name() -> Option<String> {
-    let thread = thread::current();
-    let name = thread.name().filter(|name| *name != "main")?;
-    Some(name.to_owned())
-}
-
 /// Calls `end` unless what this gives is dropped within `limit`. A test that hangs then
-/// ends its binary, and the run goes on with the next one.
+/// ends its binary, and `cargo xtask test` runs again what had not passed.
 fn watch(name: String, limit: Duration, end: impl FnOnce() + Send + 'static) -> Sender<()> {
     let (watched, ended) = channel();
     thread::spawn(move || {

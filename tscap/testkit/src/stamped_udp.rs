@@ -9,7 +9,7 @@ use nix::cmsg_space;
 use nix::sys::socket::sockopt::ReceiveTimestampns;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
 use nix::sys::time::TimeSpec;
-use tscap::capturing::clock::RealNs;
+use tscap_clock::RealNs;
 
 use crate::netns::Netns;
 

@@ -1,6 +1,6 @@
-//! A capture of simulated frames, as [`tscap::capturing::engine::Converter`] makes one.
+//! A capture of simulated frames, as [`tscap_engine::Converter`] makes one.
 
-use tscap::capturing::clock::{
+use tscap_clock::{
     CounterReport, History, LiveBounds, MonoNs, RawStamp, RealNs, Reference, StampSource, Tracker,
 };
 

@@ -1,7 +1,8 @@
 //! Holds what was stated against the model's true time.
 
-use tscap::capturing::clock::{Fit, PhcBase};
-use tscap::capturing::pcapng::interval_ns;
+use tscap_clock::Fit;
+use tscap_file::pcapng::interval_ns;
+use tscap_references::PhcBase;
 
 use super::capture::{Captured, Stamp, capture};
 use super::host::{Event, Host};

@@ -1,10 +1,9 @@
 //! A PTP hardware clock that is read by `PTP_SYS_OFFSET_PRECISE` or `_EXTENDED`.
 
 use fastrand::Rng;
-use tscap::capturing::clock::{
-    PhcBase, PhcClock, PhcNs, PhcReading, RealNs, Reference, Tracker, TscCycles,
-};
-use tscap::capturing::host::ptp::PtpError;
+use tscap_clock::{PhcNs, PhcReading, RealNs, Reference, Tracker, TscCycles};
+use tscap_references::{PhcBase, PhcClock};
+use tscap_time::ptp::PtpError;
 
 use super::host::Host;
 use super::noise::exponential;

@@ -1,6 +1,6 @@
 //! The classes of what happens to a host's clock.
 
-use tscap::capturing::clock::StampSource;
+use tscap_clock::StampSource;
 
 use super::host::Event;
 use super::noise::{either_sign, log_uniform};

@@ -1,7 +1,7 @@
 //! `tscap clock --log` beside the capture, with a PTP hardware clock where there is one.
 
-use tscap::capturing::clock::log::Recorder;
-use tscap::capturing::clock::{History, StampSource, TscCycles};
+use tscap_clock::{History, StampSource, TscCycles};
+use tscap_references::log::Recorder;
 
 use super::capture::first_brackets;
 use super::device::{Device, Look};

@@ -24,8 +24,8 @@ use events::{CLASSES, Class};
 use noise::Kind;
 use scenario::Scenario;
 
-/// Of all classes, on every push.
-const SCENARIOS: u64 = 300;
+/// Of all classes, on every push; by night there are more.
+const SCENARIOS: u64 = 100;
 
 /// Of more than [`SCENARIOS`], what once was outside of a bound.
 const ONCE_OUTSIDE: &[(Class, u64)] = &[

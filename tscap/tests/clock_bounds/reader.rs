@@ -1,6 +1,6 @@
-//! A process that reads a host's clocks, as [`tscap::capturing::clock::HostClocks`] does.
+//! A process that reads a host's clocks, as [`tscap_clock::HostClocks`] does.
 
-use tscap::capturing::clock::{
+use tscap_clock::{
     BootNs, Bracket, CrossTimestamp, MonoNs, OffsetNs, RealNs, Reference, StampSource, TaiNs,
     TscCycles,
 };

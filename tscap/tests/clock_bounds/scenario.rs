@@ -1,7 +1,7 @@
 //! What happens in one run: all of it follows from its class and its seed.
 
 use fastrand::Rng;
-use tscap::capturing::clock::StampSource;
+use tscap_clock::StampSource;
 
 use super::events::Class;
 use super::host::{Event, Machine};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::shown::{pages, root};
+use tscap_testkit::shown::{pages, root};
 
 #[test]
 fn every_link_leads_to_a_file_and_a_heading() {
@@ -39,16 +39,9 @@ fn the_index_names_each_page() {
     }
 }
 
-/// In backquotes, from the root of the checkout or, a Rust file, from one of the folders
-/// that the code map describes.
+/// In backquotes, from the root of the checkout or, a Rust file, from the sources of a crate.
 #[test]
 fn every_path_of_the_checkout_exists() {
-    const SOURCES: [&str; 4] = [
-        "tscap/src",
-        "tscap/src/capturing",
-        "tscap/src/measuring",
-        "tscap-ebpf/src",
-    ];
     const FOLDERS: [&str; 6] = [
         "tscap/",
         "tscap-common/",
@@ -57,14 +50,26 @@ fn every_path_of_the_checkout_exists() {
         "docs/",
         ".ci/",
     ];
+    let crates = fs::read_dir(root().join("tscap/crates")).expect("the crates");
+    let crates: Vec<_> = crates.map(|it| it.expect("a crate").path()).collect();
+    let others = ["tscap/src", "tscap-ebpf/src"].map(|it| root().join(it));
+    let is_there = |name: &str| {
+        let sources = crates.iter().map(|it| it.join("src"));
+        let mut places = sources.chain(others.clone()).map(|it| it.join(name));
+        // "clock/cross.rs" is a file of the crate `clock`.
+        let of_crate = name.split_once('/').is_some_and(|(of, rest)| {
+            let folder = root().join("tscap/crates").join(of);
+            folder.join("src").join(rest).exists()
+        });
+        of_crate || places.any(|it| it.exists())
+    };
     for page in pages() {
         let text = prose(&page);
         for name in text.split('`').skip(1).step_by(2) {
             let is_path = FOLDERS.iter().any(|folder| name.starts_with(folder))
                 && !name.contains(|c: char| c.is_whitespace() || "*{…<".contains(c));
             let is_source = name.ends_with(".rs") && !name.contains(' ');
-            let mut places = SOURCES.iter().map(|folder| root().join(folder).join(name));
-            let is_there = root().join(name).exists() || is_source && places.any(|it| it.exists());
+            let is_there = root().join(name).exists() || is_source && is_there(name);
             let place = format!("{}: {name}", page.display());
             assert!(is_there || !is_path && !is_source, "{place}");
         }

@@ -1,17 +1,17 @@
 //! The documents: their commands are run by somebody, their links lead somewhere.
 
 mod links;
+mod map;
 mod mentioned;
-mod shown;
 mod texts;
 
 use std::fs;
 
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
-use tscap::cli::{Cli, examples};
+use tscap_cli::{Cli, examples};
 
-use shown::{Runner, blocks, pages, root, runner, shown};
+use tscap_testkit::shown::{Runner, blocks, pages, root, runner, shown};
 
 #[test]
 fn every_command_is_run_by_a_test_or_by_ci() {

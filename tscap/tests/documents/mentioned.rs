@@ -6,10 +6,10 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory as _};
-use tscap::cli::Cli;
+use tscap_cli::Cli;
 
-use crate::shown::{pages, root};
 use crate::texts::{Text, files, of_code, of_page};
+use tscap_testkit::shown::{pages, root};
 
 /// Programs whose options are not tscap's, where they stand before them in a sentence.
 const OTHERS: &[&str] = &[
@@ -73,12 +73,12 @@ const WORDS: &[&str] = &[
 /// Texts whose options are those of other programs, unless tscap stands before them.
 const OF_OTHERS: &[&str] = &[
     // What is answered to people who know tcpdump and dumpcap.
-    "tscap/src/cli/foreign.rs",
+    "tscap/crates/cli/src/foreign.rs",
     // Wireshark's own.
-    "tscap/src/cli/extcap.rs",
-    "tscap/src/capturing/host/namespaces/tools.rs",
+    "tscap/crates/cli/src/extcap.rs",
+    "tscap/crates/network/src/namespaces/tools.rs",
     // Command lines of other capture programs.
-    "tscap/src/measuring/load/",
+    "tscap/crates/traffic/src/load/",
     // Of `cargo xtask` and its benchmarks.
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -100,7 +100,8 @@ fn texts() -> Vec<Text> {
             .to_owned()
     };
     let read = |path: &Path| fs::read_to_string(path).expect("a text");
-    for path in files(&root().join("tscap/src"), &["rs"]) {
+    let folders = ["tscap/src", "tscap/crates"].map(|it| root().join(it));
+    for path in folders.iter().flat_map(|it| files(it, &["rs"])) {
         let place = here(&path);
         let is_test = |part: &std::ffi::OsStr| {
             ["tests", "tests.rs", "fixtures.rs"]

@@ -6,10 +6,10 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use aya_obj::generated::bpf_insn;
 use nix::sys::signal::{SigSet, Signal};
-use tscap::capturing::host::bpf::program::{Kind, Program, load};
-use tscap::capturing::host::bpf::{InterfaceLink, LinkPoint};
-use tscap::capturing::host::netdev;
-use tscap::capturing::host::packet::PacketSocket;
+use tscap_network::bpf::program::{Kind, Program, load};
+use tscap_network::bpf::{InterfaceLink, LinkPoint};
+use tscap_network::netdev;
+use tscap_network::packet::PacketSocket;
 use tscap_testkit::frame::Frame;
 use tscap_testkit::probes;
 

@@ -1,12 +1,13 @@
 //! The frames that `compare` sends itself, of which it needs too many for an emulated
 //! machine: `agent traffic`, in the guest.
 
-use tscap::capturing::clock::measure_tsc_rate;
-use tscap::capturing::host::bpf::{InterfaceLink, LinkPoint};
-use tscap::capturing::host::{affinity, tsc};
-use tscap::measuring::compare::{Programs, Settings};
-use tscap::measuring::load::{Burst, Pair, Traffic};
+use tscap_clock::measure_tsc_rate;
 use tscap_common::stream::STAMP_MASK;
+use tscap_host::affinity;
+use tscap_lab::compare::{Programs, Settings};
+use tscap_network::bpf::{InterfaceLink, LinkPoint};
+use tscap_time::tsc;
+use tscap_traffic::load::{Burst, Pair, Traffic};
 
 const FRAMES: u64 = 50;
 /// `enum xdp_action`.

@@ -50,8 +50,8 @@ struct Needed {
 pub struct Which<'a> {
     /// On this kernel only.
     pub kernel: Option<&'a str>,
-    /// Only those with this in their names.
-    pub check: Option<&'a str>,
+    /// Only those with one of these in their names, if there is any.
+    pub check: &'a [String],
     /// None with one of these in its name.
     pub skip: &'a [String],
 }
@@ -94,7 +94,11 @@ pub fn run(tally: &mut Tally, which: &Which<'_>, no_skip: bool) -> Result<()> {
                 Some(again) if !again.tests.is_empty() => {
                     _ = checks.env("TSCAP_VM_ONLY", again.tests.join(","));
                 }
-                _ => _ = checks.args(which.check),
+                // The harness takes one part.
+                _ if !which.check.is_empty() => {
+                    _ = checks.env("TSCAP_VM_PARTS", which.check.join(","));
+                }
+                _ => {}
             }
             checks.args(which.skip.iter().flat_map(|part| ["--skip", part]));
             checks.env("TSCAP_VM_KERNEL", &needed.kernel);

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use tscap::measuring::report::Table;
+use tscap_report::Table;
 
 use super::series::PERIODS_S;
 use crate::common::table::row;

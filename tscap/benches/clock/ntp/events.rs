@@ -3,8 +3,8 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_report::Table;
+use tscap_statistics::Spread;
 
 use super::rows;
 use crate::common::table::{row, show};

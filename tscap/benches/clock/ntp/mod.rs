@@ -8,8 +8,8 @@ mod series;
 
 use anyhow::Result;
 use serde::Serialize;
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_report::Table;
+use tscap_statistics::Spread;
 
 use crate::common::report::Section;
 use crate::common::run::Options;

@@ -1,7 +1,7 @@
 //! The part as a page with its curves.
 
 use maud::{Markup, html};
-use tscap::measuring::report::{Axis, Chart, Figure, Scale, Series as Curve, Shape, document};
+use tscap_report::{Axis, Chart, Figure, Scale, Series as Curve, Shape, document, markup};
 
 use super::Ntp;
 use super::series::{Series, Trace};
@@ -17,7 +17,7 @@ pub fn render(report: &Report, ntp: &Ntp) -> String {
         h1 { "Clocks over a network, simulated" }
         p { (machine.hardware) ", " (machine.os) "; load " (machine.load) " at the start" }
         h2 { "Targets" }
-        (targets(&ntp.targets()).markup())
+        (markup(&targets(&ntp.targets())))
         h2 { "Errors over the polling period" }
         div.figures {
             @for series in of_scenarios {
@@ -33,7 +33,7 @@ pub fn render(report: &Report, ntp: &Ntp) -> String {
         }
         h2 { "Figures" }
         @for table in ntp.tables() {
-            (table.markup())
+            (markup(&table))
         }
     };
     document("Clocks over a network, simulated", &body)

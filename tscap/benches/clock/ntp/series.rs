@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::{Spread, quantile};
+use tscap_report::Table;
+use tscap_statistics::{Spread, quantile};
 
 use super::rows;
 use crate::script::{S, Script, oscillator, scenarios};

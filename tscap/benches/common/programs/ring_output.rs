@@ -1,15 +1,15 @@
 //! A program that writes into tscap's ring.
 
 use anyhow::{Context, Result, ensure};
-use tscap::capturing::accounting::Outcome;
-use tscap::capturing::clock::RawStamp;
-use tscap::capturing::filter;
-use tscap::capturing::hook::{LoadOptions, Loaded, Shares, TscEvents};
-use tscap::capturing::host::perf::EventPriority;
-use tscap::capturing::host::system::possible_cpus;
-use tscap::capturing::ring::Consumer;
+use tscap_clock::RawStamp;
 use tscap_common::block::block_len;
 use tscap_common::hook::{ClockDomain, Direction, Slot};
+use tscap_file::accounting::Outcome;
+use tscap_filter as filter;
+use tscap_host::perf::EventPriority;
+use tscap_host::system::possible_cpus;
+use tscap_programs::hook::{LoadOptions, Loaded, Shares, TscEvents};
+use tscap_programs::ring::Consumer;
 
 use super::Subject;
 

@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result, anyhow};
 use aya::programs::XdpMode;
 use aya::{Ebpf, EbpfLoader};
 use nix::sched::{CloneFlags, setns};
-use tscap::measuring::load::Pair;
 use tscap_testkit::probes;
+use tscap_traffic::load::Pair;
 
 use crate::common::programs::{find_program, load_program};
 

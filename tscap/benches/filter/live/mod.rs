@@ -14,15 +14,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use tscap::capturing::accounting::Direction;
-use tscap::capturing::clock::StampSource;
-use tscap::capturing::hook::HookChoice;
-use tscap::measuring::generator::DISCARD;
-use tscap::measuring::load::{
-    Burst, FAST_BYTES, Pair, Point, Program, Setup, Stop, TestBed, Tool, tool_cpus,
-};
+use tscap_clock::StampSource;
+use tscap_file::accounting::Direction;
+use tscap_programs::hook::HookChoice;
 use tscap_testkit::command::tscap_path;
 use tscap_testkit::process::{cpus, on_cpu};
+use tscap_traffic::generator::DISCARD;
+use tscap_traffic::load::{
+    Burst, FAST_BYTES, Pair, Point, Program, Setup, Stop, TestBed, Tool, tool_cpus,
+};
 
 use crate::common::tmpfs::{OwnFolder, own_warm_folder};
 use crate::expressions::{HOSTS, OUTSIDERS, addresses, host_and_not_port, hosts};

@@ -1,9 +1,9 @@
 //! What the captures cost, and what is wanted of them.
 
 use serde::Serialize;
-use tscap::measuring::load::Point;
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_report::Table;
+use tscap_statistics::Spread;
+use tscap_traffic::load::Point;
 
 use super::TOOLS;
 use crate::common::report::Section;

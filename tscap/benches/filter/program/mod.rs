@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 use etherparse::PacketBuilder;
-use tscap::capturing::filter::Filter;
-use tscap::capturing::filter::translate::{FrameAccess, SCRATCH_BYTES, translate};
-use tscap::capturing::hook::PROGRAMS;
-use tscap::measuring::statistics::Spread;
+use tscap_filter::Filter;
+use tscap_filter::translate::{FrameAccess, SCRATCH_BYTES, translate};
+use tscap_programs::hook::PROGRAMS;
+use tscap_statistics::Spread;
 
 use crate::common::programs::ring_output::RingOutput;
 use crate::common::programs::{Probe, Subject as _, repetition};

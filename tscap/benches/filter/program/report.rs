@@ -1,8 +1,8 @@
 //! What the programs cost, and what is wanted of them.
 
 use serde::Serialize;
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_report::Table;
+use tscap_statistics::Spread;
 
 use crate::common::report::Section;
 use crate::common::table::{row, show};

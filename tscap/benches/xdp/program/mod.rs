@@ -11,9 +11,9 @@ mod perf_output;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::capturing::hook::PROGRAMS;
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_programs::hook::PROGRAMS;
+use tscap_report::Table;
+use tscap_statistics::Spread;
 use tscap_testkit::probes;
 
 use crate::common::programs::ring_output::RingOutput;

@@ -6,7 +6,7 @@ use std::ffi::c_long;
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 
-use tscap::capturing::host::perf::{self, PerfEventAttr};
+use tscap_host::perf::{self, PerfEventAttr};
 
 /// `PERF_TYPE_SOFTWARE` (include/uapi/linux/perf_event.h, as all below).
 const TYPE_SOFTWARE: u32 = 1;

@@ -9,9 +9,9 @@ mod output;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
-use tscap::capturing::accounting::Outcome;
-use tscap::measuring::report::Table;
-use tscap::measuring::statistics::Spread;
+use tscap_file::accounting::Outcome;
+use tscap_report::Table;
+use tscap_statistics::Spread;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::capture_on;
 use tscap_testkit::frame::Frame;

@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use crate::capturing::accounting::Outcomes;
-use crate::capturing::capture::{
+use crate::command::console::read_order;
+use tscap_base::text::numbers::{counted, grouped, signed, size, span};
+use tscap_capture::{
     DirectionSummary, DiskSummary, FilesSummary, FilterSummary, InterfaceSummary, Progress,
     ReferenceSummary, Summary,
 };
-use crate::capturing::host::cpu_list;
-use crate::capturing::pcapng::HardwareStatistics;
-use crate::command::console::read_order;
-use crate::text::numbers::{counted, grouped, signed, size, span};
+use tscap_file::accounting::Outcomes;
+use tscap_file::pcapng::HardwareStatistics;
+use tscap_host::cpu_list;
 
 /// So many interfaces have a line; of more those with the most frames.
 const MOST_LINES: usize = 20;
@@ -365,7 +365,7 @@ fn by_reference(reference: &ReferenceSummary, host_bound_ns: u64) -> Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capturing::accounting::Outcomes;
+    use tscap_file::accounting::Outcomes;
 
     fn interface(number: u64) -> InterfaceSummary {
         InterfaceSummary {

@@ -8,14 +8,12 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{account, fields, short};
-use crate::capturing::capture::{
-    Event, Progress, Ready, ReadyInterface, Severity, Summary, Target,
-};
-use crate::capturing::engine::ClosedFile;
-use crate::capturing::pcapng::Hooks;
-use crate::cli::CapturePlan;
 use crate::command::console::{Console, read_order};
-use crate::text::numbers::{counted, grouped, ring, size};
+use tscap_base::text::numbers::{counted, grouped, ring, size};
+use tscap_capture::{Event, Progress, Ready, ReadyInterface, Severity, Summary, Target};
+use tscap_cli::CapturePlan;
+use tscap_engine::ClosedFile;
+use tscap_file::pcapng::Hooks;
 
 /// Of more interfaces the number is told, not each name.
 const MOST_NAMES: usize = 5;
@@ -255,7 +253,7 @@ fn live_parts(progress: &Progress) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capturing::capture::Account;
+    use tscap_capture::Account;
 
     fn interface(name: &str, received: &str) -> ReadyInterface {
         ReadyInterface {

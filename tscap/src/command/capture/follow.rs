@@ -1,9 +1,9 @@
 //! The reference of a capture's times, which is followed beside it.
 
-use crate::capturing::capture::Event;
-use crate::capturing::clock::Followed;
-use crate::capturing::reference::{Follower, ReferencePlan};
 use crate::command::Failure;
+use tscap_capture::Event;
+use tscap_references::Followed;
+use tscap_sources::reference::{Follower, ReferencePlan};
 
 /// A follower, if there is a reference.
 #[derive(Debug)]

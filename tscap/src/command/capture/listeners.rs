@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use super::console;
 use super::metrics::Metrics;
 use super::view::View;
-use crate::capturing::capture::{Event, Progress, Ready, Summary};
-use crate::cli::CapturePlan;
 use crate::command::console::Console;
 use crate::command::service::Service;
 use crate::command::terminal;
-use crate::failure::{Context as _, Failure};
-use crate::text::numbers::counted;
+use tscap_base::failure::{Context as _, Failure};
+use tscap_base::text::numbers::counted;
+use tscap_capture::{Event, Progress, Ready, Summary};
+use tscap_cli::CapturePlan;
 
 /// How often the service manager gets a status: each one wakes it.
 const STATUS_EVERY: Duration = Duration::from_secs(10);

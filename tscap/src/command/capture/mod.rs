@@ -17,8 +17,8 @@ use super::keys::Keys;
 use super::service::Service;
 use super::signals::{self, Signals};
 use super::{Exit, Failure, filter};
-use crate::capturing::capture::{Capture, Ended, Event, Running, Stop, Summary};
-use crate::cli::{self, CapturePlan, Verbosity};
+use tscap_capture::{Capture, Ended, Event, Running, Stop, Summary};
+use tscap_cli::{self as cli, CapturePlan, Verbosity};
 
 /// Runs the capture.
 pub fn run(plan: &CapturePlan) -> Result<Exit, Failure> {

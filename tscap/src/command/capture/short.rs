@@ -1,10 +1,10 @@
 //! The account at the end in a line, and a line for each thing that is not as one may expect.
 
-use crate::capturing::capture::{ClockSummary, Stop, Summary};
 use crate::command::capture::account::{
     DOES_NOT_ADD_UP, STACK_SAW_NOTHING, merged, missed, off_cpu, on_disk,
 };
-use crate::text::numbers::{counted, grouped, size, span};
+use tscap_base::text::numbers::{counted, grouped, size, span};
+use tscap_capture::{ClockSummary, Stop, Summary};
 
 /// `is_view`: the frames were only looked at.
 pub(super) fn short(summary: &Summary, is_view: bool) -> String {
@@ -109,8 +109,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::capturing::accounting::{Outcome, Outcomes};
-    use crate::capturing::capture::FilesSummary;
+    use tscap_capture::FilesSummary;
+    use tscap_file::accounting::{Outcome, Outcomes};
 
     fn summary() -> Summary {
         let clock = json!({

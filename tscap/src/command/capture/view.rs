@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::capturing::capture::{InterfaceSummary, Progress};
 use crate::command::terminal;
-use crate::text::numbers::{counted, grouped};
+use tscap_base::text::numbers::{counted, grouped};
+use tscap_capture::{InterfaceSummary, Progress};
 
 /// Columns for names; of longer ones the middle is left out.
 const NAME: usize = 24;
@@ -144,8 +144,8 @@ fn whole(now: &Progress) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capturing::accounting::{Directed, Outcome, Outcomes, Totals};
-    use crate::capturing::capture::{Account, DirectionSummary};
+    use tscap_capture::{Account, DirectionSummary};
+    use tscap_file::accounting::{Directed, Outcome, Outcomes, Totals};
 
     fn interface(name: &str, received: u64, sent: u64) -> InterfaceSummary {
         let direction = |name: &str, seen| DirectionSummary {

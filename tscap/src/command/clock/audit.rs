@@ -7,17 +7,17 @@ use serde::Serialize;
 use super::ntp::hear;
 use super::references::warn;
 use super::{READ_EVERY, VERSION};
-use crate::capturing::capture::first_brackets;
-use crate::capturing::clock::{HostClocks, StampSource, Tracker};
-use crate::capturing::ntp::{Audit, AuditEvent, Stamped};
-use crate::cli::ClockPlan;
 use crate::command::measuring::layout;
 use crate::command::print::{json_line, print_if_read, say};
 use crate::command::signals::Signals;
 use crate::command::{Exit, Failure};
-use crate::measuring::statistics::{Distribution, Summary};
-use crate::text::numbers::{grouped, signed, span};
-use crate::text::table::{Table, columns};
+use tscap_base::text::numbers::{grouped, signed, span};
+use tscap_base::text::table::{Table, columns};
+use tscap_capture::first_brackets;
+use tscap_cli::ClockPlan;
+use tscap_clock::{HostClocks, StampSource, Tracker};
+use tscap_sources::ntp::{Audit, AuditEvent, Stamped};
+use tscap_statistics::{Distribution, Summary};
 
 /// A line of the table while it runs, by JSON a request has one of its own.
 const HEADING: &str = "      s   requests     served   Tb−t_in, ns   t_out−Te, ns  asymmetry, ns\n";

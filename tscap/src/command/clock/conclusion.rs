@@ -1,7 +1,7 @@
 //! What is known of the clock at the end, in sentences.
 
-use crate::capturing::clock::Status;
-use crate::text::numbers::{counted, grouped, span};
+use tscap_base::text::numbers::{counted, grouped, span};
+use tscap_clock::Status;
 
 /// Of the clock after so many seconds; `references` are the sentences on other clocks.
 pub(super) fn conclusion(seconds: f64, status: &Status, references: Vec<String>) -> String {
@@ -32,8 +32,8 @@ pub(super) fn conclusion(seconds: f64, status: &Status, references: Vec<String>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capturing::clock::scripted::Host;
-    use crate::capturing::clock::{StampSource, Tracker};
+    use tscap_clock::scripted::Host;
+    use tscap_clock::{StampSource, Tracker};
 
     #[test]
     fn each_bound_has_a_sentence() {

@@ -4,16 +4,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::references::Looked;
-use crate::capturing::clock::log::{Digest, Header, Line, LogWriter, Recorder, WriteLogError};
-use crate::capturing::clock::{CrossTimestamp, Observation, Tracker};
-use crate::capturing::host::kernel_files::KernelFiles;
-use crate::capturing::host::{process, tsc};
-use crate::cli::ClockPlan;
 use crate::command::print::say;
 use crate::command::report::{check_apart, check_writable, digest, write_page};
 use crate::command::{Context, Failure, Hint as _};
-use crate::measuring::report::clock_page;
-use crate::text::numbers::counted;
+use tscap_base::kernel_files::KernelFiles;
+use tscap_base::text::numbers::counted;
+use tscap_cli::ClockPlan;
+use tscap_clock::{CrossTimestamp, Observation, Tracker};
+use tscap_host::process;
+use tscap_references::log::{Digest, Header, Line, LogWriter, Recorder, WriteLogError};
+use tscap_report::clock_page;
+use tscap_time::tsc;
 
 /// Between two entries: at most this, as between a capture's statistics...
 const LONGEST: Duration = Duration::from_secs(10);

@@ -17,11 +17,11 @@ use references::{ReferenceStatus, References};
 use super::print::{json_line, print_if_read};
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure, Hint as _, terminal};
-use crate::capturing::capture::first_brackets;
-use crate::capturing::clock::{HostClocks, StampSource, Status, Tracker};
-use crate::capturing::host::timex::KernelClock;
-use crate::capturing::host::tsc;
-use crate::cli::ClockPlan;
+use tscap_capture::first_brackets;
+use tscap_cli::ClockPlan;
+use tscap_clock::{HostClocks, StampSource, Status, Tracker};
+use tscap_time::timex::KernelClock;
+use tscap_time::tsc;
 
 /// Version of the JSON objects.
 const VERSION: u32 = 1;

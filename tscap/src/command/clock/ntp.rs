@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use super::references::{Looked, warn};
 use super::table::Column;
-use crate::capturing::capture::{Event, Severity};
-use crate::capturing::clock::ntp::{NtpPoint, NtpStatus, Rejects};
-use crate::capturing::clock::{Status, Tracker};
-use crate::capturing::ntp::{Beside, NtpEvent, NtpPlan, NtpReference, Teller};
 use crate::command::Failure;
 use crate::command::print::{json_line, print_if_read, say};
-use crate::text::numbers::{signed, span};
+use tscap_base::text::numbers::{signed, span};
+use tscap_capture::{Event, Severity};
+use tscap_clock::{Status, Tracker};
+use tscap_references::ntp::{NtpPoint, NtpStatus, Rejects};
+use tscap_sources::ntp::{Beside, NtpEvent, NtpPlan, NtpReference, Teller};
 
 /// The servers, and what has been told of them.
 #[derive(Debug)]

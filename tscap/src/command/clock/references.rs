@@ -9,19 +9,18 @@ use serde_json::json;
 
 use super::ntp::{self, Ntp, NtpSaid};
 use super::table::Column;
-use crate::capturing::capture::Listener;
-use crate::capturing::capture::going_on::give_up_the_rest;
-use crate::capturing::clock::ntp::NtpPoint;
-use crate::capturing::clock::{
-    Bracket, PhcSighting, PhcStatus, RawClock, Slew, Status, Tracker, TscCycles,
-};
-use crate::capturing::host::ptp::Method;
-use crate::capturing::host::timex::KernelClock;
-use crate::capturing::reference::{self, Device, ReferencePlan};
-use crate::cli::ClockPlan;
 use crate::command::Failure;
 use crate::command::print::{print_if_read, say};
-use crate::text::numbers::{minus, signed, span};
+use tscap_base::text::numbers::{minus, signed, span};
+use tscap_capture::Listener;
+use tscap_capture::going_on::give_up_the_rest;
+use tscap_cli::ClockPlan;
+use tscap_clock::{Bracket, RawClock, Slew, Status, Tracker, TscCycles};
+use tscap_references::ntp::NtpPoint;
+use tscap_references::{PhcSighting, PhcStatus};
+use tscap_sources::reference::{self, Device, ReferencePlan};
+use tscap_time::ptp::Method;
+use tscap_time::timex::KernelClock;
 
 /// All of them.
 #[derive(Debug, Default)]

@@ -1,8 +1,8 @@
 //! The clock as lines of a table.
 
-use crate::capturing::clock::Status;
-use crate::text::numbers::{grouped, minus, signed, span};
-use crate::text::table::{self, Side};
+use tscap_base::text::numbers::{grouped, minus, signed, span};
+use tscap_base::text::table::{self, Side};
+use tscap_clock::Status;
 
 /// Lines under one heading.
 const PAGE: u64 = 20;
@@ -114,8 +114,8 @@ fn row(columns: &[Column], text: impl Fn(&Column) -> &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capturing::clock::scripted::Host;
-    use crate::capturing::clock::{StampSource, Tracker};
+    use tscap_clock::scripted::Host;
+    use tscap_clock::{StampSource, Tracker};
 
     #[test]
     fn each_reason_of_a_rejection_is_told() {

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use super::gather::Gathered;
-use crate::capturing::clock::{
+use crate::command::{Context, Failure, Hint as _};
+use tscap_cli::ConvertPlan;
+use tscap_clock::{
     BaseClock, FileClock, FileNs, History, LEAP_SECONDS, LeapSeconds, RawStamp, RealNs,
     TableOffset, TimeBase,
 };
-use crate::capturing::pcapng::StatisticsOption;
-use crate::cli::ConvertPlan;
-use crate::command::{Context, Failure, Hint as _};
+use tscap_file::pcapng::StatisticsOption;
 
 /// A packet may be so much before the first reading of the clock or after the last one.
 const AROUND_NS: u64 = 60_000_000_000;

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::path::Path;
 
-use crate::capturing::clock::{FileClock, History, RawStamp, StampSource};
-use crate::capturing::pcapng::{Damaged, Gatherer, InterfaceOption, ReadError, Record, records};
 use crate::command::{Context, Failure, Hint as _};
+use tscap_clock::{FileClock, History, RawStamp, StampSource};
+use tscap_file::pcapng::{Damaged, Gatherer, InterfaceOption, ReadError, Record, records};
 
 /// What a capture says of itself.
 #[derive(Debug)]

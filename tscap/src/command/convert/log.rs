@@ -5,11 +5,9 @@ use std::io::BufReader;
 use std::path::Path;
 
 use super::gather::Gathered;
-use crate::capturing::clock::log::{Entry, Line, LogReader, ReadLogError};
-use crate::capturing::clock::{
-    Fit, History, Impossible, MonoNs, RawStamp, Sample, Segment, StampSource,
-};
 use crate::command::{Context, Failure, Hint as _};
+use tscap_clock::{Fit, History, Impossible, MonoNs, RawStamp, Sample, Segment, StampSource};
+use tscap_references::log::{Entry, Line, LogReader, ReadLogError};
 
 /// Samples are kept of this long before and after the capture, for lines that reach
 /// into it.

@@ -23,13 +23,11 @@ use super::copy_target::CopyTarget;
 use super::print::{json_line, say};
 use super::whole_file::is_one;
 use super::{Context, Exit, Failure, filter};
-use crate::capturing::capture::FilterSummary;
-use crate::capturing::clock::TimeBase;
-use crate::capturing::filter::Filter;
-use crate::capturing::pcapng::{
-    AccountError, Changes, Damage, ReadError, RewriteError, Times, rewrite,
-};
-use crate::cli::{ConvertPlan, FilterSource};
+use tscap_capture::FilterSummary;
+use tscap_cli::{ConvertPlan, FilterSource};
+use tscap_clock::TimeBase;
+use tscap_file::pcapng::{AccountError, Changes, Damage, ReadError, RewriteError, Times, rewrite};
+use tscap_filter::Filter;
 
 /// Version of the JSON object.
 const VERSION: u32 = 1;

@@ -10,18 +10,16 @@ use serde::Serialize;
 use super::gather::{Gathered, gather};
 use super::log;
 use super::stamp::StampError;
-use crate::capturing::clock::log::{Entry, Line};
-use crate::capturing::clock::ntp::{LONGEST_POLL, NtpLines, NtpPoint};
-use crate::capturing::clock::{
+use crate::command::{Context, Failure, Hint as _};
+use tscap_base::text::numbers::span;
+use tscap_cli::ConvertPlan;
+use tscap_clock::{
     FileClock, FileNs, NsPerCycle, NtpBase, RawStamp, Sample, StampSource, TimeBase, TscCycles,
 };
-use crate::capturing::pcapng::{
-    Copied, InterfaceOption, Packet, RewriteError, StatisticsOption, Times,
-};
-use crate::cli::ConvertPlan;
-use crate::command::{Context, Failure, Hint as _};
-use crate::measuring::statistics::{Distribution, Summary};
-use crate::text::numbers::span;
+use tscap_file::pcapng::{Copied, InterfaceOption, Packet, RewriteError, StatisticsOption, Times};
+use tscap_references::log::{Entry, Line};
+use tscap_references::ntp::{LONGEST_POLL, NtpLines, NtpPoint};
+use tscap_statistics::{Distribution, Summary};
 
 /// Exchanges are kept of so much of the time before the capture and after it, s.
 const AROUND_S: u64 = 2 * LONGEST_POLL.as_secs();

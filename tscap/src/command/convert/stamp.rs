@@ -9,14 +9,14 @@ use super::base::Bases;
 use super::gather::{Gathered, gather};
 use super::log::{self, Logged};
 use super::unconverted::{Span, Unconverted};
-use crate::capturing::clock::{Fit, LiveBounds, NotRefined, StampSource, TableOffset, TimeBase};
-use crate::capturing::pcapng::{
+use crate::command::Failure;
+use tscap_base::text::numbers::counted;
+use tscap_cli::ConvertPlan;
+use tscap_clock::{Fit, LiveBounds, NotRefined, StampSource, TableOffset, TimeBase};
+use tscap_file::pcapng::{
     Copied, InterfaceOption, Packet, RewriteError, StatisticsOption, Times, pcap_name,
 };
-use crate::cli::ConvertPlan;
-use crate::command::Failure;
-use crate::measuring::statistics::{Distribution, Summary};
-use crate::text::numbers::counted;
+use tscap_statistics::{Distribution, Summary};
 
 /// What became of the times.
 #[derive(Debug, PartialEq, Serialize)]

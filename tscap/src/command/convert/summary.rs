@@ -8,9 +8,9 @@ use super::ntp::ByServer;
 use super::stamp::Stamped;
 use super::unconverted::Span;
 use super::{Converted, Filtered};
-use crate::capturing::clock::RealNs;
-use crate::cli::ConvertPlan;
-use crate::text::numbers::{counted, grouped, signed, span};
+use tscap_base::text::numbers::{counted, grouped, signed, span};
+use tscap_cli::ConvertPlan;
+use tscap_clock::RealNs;
 
 /// Spans that are told.
 const SPANS: usize = 8;

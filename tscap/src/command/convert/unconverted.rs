@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::capturing::clock::RealNs;
+use tscap_clock::RealNs;
 
 /// Packets in a row that were left as they were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

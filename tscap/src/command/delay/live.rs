@@ -3,18 +3,18 @@
 use std::time::{Duration, Instant};
 
 use super::{method, packets, table};
-use crate::capturing::capture::{Event, Severity, interface};
-use crate::capturing::host::affinity;
-use crate::capturing::host::kernel_files::KernelFiles;
-use crate::cli::{DelayPlan, LoadChoice, ParallelChoice};
 use crate::command::console::Console;
 use crate::command::measuring::Start;
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure};
-use crate::measuring::delay::live::{LivePlan, Over, Running};
-use crate::measuring::delay::schema::{Correction, Match, Measurement, Method, VERSION};
-use crate::measuring::delay::stress::{PaperLoad, ParallelTraffic};
-use crate::measuring::envelope::Kind;
+use tscap_base::kernel_files::KernelFiles;
+use tscap_capture::{Event, Severity, interface};
+use tscap_cli::{DelayPlan, LoadChoice, ParallelChoice};
+use tscap_delay::live::{LivePlan, Over, Running};
+use tscap_delay::schema::{Correction, Match, Measurement, Method, VERSION};
+use tscap_delay::stress::{PaperLoad, ParallelTraffic};
+use tscap_host::affinity;
+use tscap_results::envelope::Kind;
 
 /// Interfaces and programs are looked after so often.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

@@ -14,14 +14,14 @@ use super::measuring::{self, ResultOutput, Start};
 use super::report::{check_writable, read};
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure, Hint as _, filter};
-use crate::capturing::host::kernel_files::KernelFiles;
-use crate::cli::DelayPlan;
-use crate::measuring::delay::file::{FilePlan, measure_file};
-use crate::measuring::delay::live::{Course, LivePlan};
-use crate::measuring::delay::schema::{Correction, How, Match, Measurement, Method, VERSION};
-use crate::measuring::envelope::Kind;
-use crate::measuring::report::{delay_page, delay_text};
-use crate::measuring::saved::Saved;
+use tscap_base::kernel_files::KernelFiles;
+use tscap_cli::DelayPlan;
+use tscap_delay::file::{FilePlan, measure_file};
+use tscap_delay::live::{Course, LivePlan};
+use tscap_delay::schema::{Correction, How, Match, Measurement, Method, VERSION};
+use tscap_report::saved::Saved;
+use tscap_report::{delay_page, delay_text};
+use tscap_results::envelope::Kind;
 
 /// Measures.
 pub(super) fn run(plan: &DelayPlan) -> Result<Exit, Failure> {

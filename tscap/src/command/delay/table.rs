@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::command::console::Console;
-use crate::measuring::delay::Latest;
-use crate::measuring::delay::live::Running;
-use crate::text::numbers::span;
+use tscap_base::text::numbers::span;
+use tscap_delay::Latest;
+use tscap_delay::live::Running;
 
 /// Version of the JSON objects.
 const VERSION: u32 = 1;

@@ -4,16 +4,16 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::capturing::doctor::{Check, FixPlan, Left, Remedy};
-use crate::capturing::host::kernel_files::KernelFiles;
-use crate::capturing::host::netdev::Link;
-use crate::capturing::settings::{Change, InterfaceId, JournalFolder, SettingsGuard, State, turn};
-use crate::cli::FixChoice;
 use crate::command::print::{json_line, print, say};
 use crate::command::{Exit, Failure, runtime};
-use crate::failure::{Context as _, Hint as _};
-use crate::text::causes::chain;
-use crate::text::numbers::counted;
+use tscap_base::failure::{Context as _, Hint as _};
+use tscap_base::kernel_files::KernelFiles;
+use tscap_base::text::causes::chain;
+use tscap_base::text::numbers::counted;
+use tscap_cli::FixChoice;
+use tscap_doctor::{Check, FixPlan, Left, Remedy};
+use tscap_live::settings::{Change, InterfaceId, JournalFolder, SettingsGuard, State, turn};
+use tscap_network::netdev::Link;
 
 /// Version of the JSON object.
 const VERSION: u32 = 1;

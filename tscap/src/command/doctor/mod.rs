@@ -7,24 +7,25 @@ use std::env;
 
 use super::print::{json_line, print, print_coloured};
 use super::{Context as _, Exit, Failure, Hint as _, terminal};
-use crate::capturing::capture::{ClockChoice, FILE_CAPABILITIES, interface, probe};
-use crate::capturing::clock::{StampSource, TscPath};
-use crate::capturing::doctor::{
-    self, Interface, InterfaceFacts, Machine, MachineFacts, Privileges, Probe, Report,
+use tscap_base::kernel_files::KernelFiles;
+use tscap_base::text::causes::chain;
+use tscap_base::text::escaped::escaped;
+use tscap_capture::{ClockChoice, FILE_CAPABILITIES, interface, probe};
+use tscap_cli::DoctorPlan;
+use tscap_clock::{StampSource, TscPath};
+use tscap_doctor::{
+    self as doctor, Interface, InterfaceFacts, Machine, MachineFacts, Privileges, Probe, Report,
 };
-use crate::capturing::hook::{AttachedProgram, Kfunc, generates_by_perf, has_tcx, offloads};
-use crate::capturing::host::caps::{self, Capability};
-use crate::capturing::host::installed::Installed;
-use crate::capturing::host::kernel_files::KernelFiles;
-use crate::capturing::host::libpcap::Libpcap;
-use crate::capturing::host::netdev::Link;
-use crate::capturing::host::netns::NetnsId;
-use crate::capturing::host::timex::KernelClock;
-use crate::capturing::host::{ethtool, napi, process, route, system, xdp_features};
-use crate::capturing::settings::JournalFolder;
-use crate::cli::DoctorPlan;
-use crate::text::causes::chain;
-use crate::text::escaped::escaped;
+use tscap_filter::libpcap::Libpcap;
+use tscap_host::caps::{self, Capability};
+use tscap_host::installed::Installed;
+use tscap_host::{process, system};
+use tscap_live::settings::JournalFolder;
+use tscap_network::netdev::Link;
+use tscap_network::netns::NetnsId;
+use tscap_network::{ethtool, napi, route, xdp_features};
+use tscap_programs::hook::{AttachedProgram, Kfunc, generates_by_perf, has_tcx, offloads};
+use tscap_time::timex::KernelClock;
 
 /// Examines the machine, and an interface if one is given.
 pub(super) fn run(plan: &DoctorPlan) -> Result<Exit, Failure> {

@@ -8,13 +8,13 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, interval, sleep_until};
 
 use super::report::VERSION;
-use crate::capturing::host::{affinity, caps};
-use crate::cli::EchoPlan;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure, Hint as _, choose_cpu};
-use crate::measuring::generator::{Echo, EchoControl, Echoed};
-use crate::text::numbers::{counted, grouped};
+use tscap_base::text::numbers::{counted, grouped};
+use tscap_cli::EchoPlan;
+use tscap_host::{affinity, caps};
+use tscap_traffic::generator::{Echo, EchoControl, Echoed};
 
 /// The responder as it begins.
 #[derive(Serialize)]

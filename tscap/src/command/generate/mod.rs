@@ -7,7 +7,7 @@ mod session;
 mod stamps;
 
 use super::{Exit, Failure};
-use crate::cli::{EchoPlan, GenPlan};
+use tscap_cli::{EchoPlan, GenPlan};
 
 /// Sends.
 pub(super) fn run(plan: &GenPlan) -> Result<Exit, Failure> {

@@ -1,16 +1,17 @@
 //! Everything that is checked before a frame is sent, and which sender it is.
 
 use super::stamps::TscStamps;
-use crate::capturing::capture::interface;
-use crate::capturing::clock::{NsPerCycle, measure_tsc_rate};
-use crate::capturing::filter::LinkType;
-use crate::capturing::host::installed::Installed;
-use crate::capturing::host::netdev::Link;
-use crate::capturing::host::{tsc, xdp_features};
-use crate::cli::{GenPlan, SenderChoice};
 use crate::command::console::Console;
 use crate::command::{Context as _, Failure, Hint as _};
-use crate::measuring::generator::{Addresses, NativeSender, PacketSender, Sender, Step, Template};
+use tscap_capture::interface;
+use tscap_cli::{GenPlan, SenderChoice};
+use tscap_clock::{NsPerCycle, measure_tsc_rate};
+use tscap_filter::LinkType;
+use tscap_host::installed::Installed;
+use tscap_network::netdev::Link;
+use tscap_network::xdp_features;
+use tscap_time::tsc;
+use tscap_traffic::generator::{Addresses, NativeSender, PacketSender, Sender, Step, Template};
 
 /// The parts of the plan that depend on the machine.
 pub(super) struct Machine {

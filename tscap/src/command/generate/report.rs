@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::command::console::{Console, read_order};
-use crate::measuring::generator::{GapReport, Pacing, Sent, Step};
-use crate::text::numbers::{counted, grouped, span};
+use tscap_base::text::numbers::{counted, grouped, span};
+use tscap_traffic::generator::{GapReport, Pacing, Sent, Step};
 
 /// Version of the JSON objects.
 pub(super) const VERSION: u32 = 1;
@@ -205,7 +205,7 @@ fn one_line(step: &StepReport) -> String {
 
 fn details(step: &StepReport) -> Option<String> {
     let gaps = step.gaps?;
-    let quantiles = |quantiles: &crate::measuring::generator::Quantiles| {
+    let quantiles = |quantiles: &tscap_traffic::generator::Quantiles| {
         let named = [
             ("p50", quantiles.p50),
             ("p90", quantiles.p90),

@@ -8,16 +8,14 @@ use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use super::prepare::{self, Machine};
 use super::report::{self, Progress, Ready, StepReport, Summary};
-use crate::capturing::clock::MonoNs;
-use crate::capturing::host::caps::{self, Capability};
-use crate::capturing::host::{affinity, wake};
-use crate::cli::GenPlan;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
 use crate::command::{Context, Exit, Failure, Hint as _};
-use crate::measuring::generator::{
-    Control, Orders, Pacing, SendError, Sender, Sent, Step, Template,
-};
+use tscap_cli::GenPlan;
+use tscap_clock::MonoNs;
+use tscap_host::caps::{self, Capability};
+use tscap_host::{affinity, wake};
+use tscap_traffic::generator::{Control, Orders, Pacing, SendError, Sender, Sent, Step, Template};
 
 /// A sender that is to stop is woken so often until it has.
 const WAKE_EACH: Duration = Duration::from_millis(5);

@@ -1,6 +1,6 @@
 //! How the TSC stamps of the payloads are read.
 
-use crate::capturing::clock::{StampPath, TscPath};
+use tscap_clock::{StampPath, TscPath};
 
 /// The read, in the words of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(super) struct TscStamps {
 }
 
 impl TscStamps {
-    /// The packet sender's ([`crate::capturing::host::tsc::read`]).
+    /// The packet sender's ([`tscap_time::tsc::read`]).
     pub const IN_USER_SPACE: Self = Self {
         path: "RDTSC in user space",
         ordered: true,

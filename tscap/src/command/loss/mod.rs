@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{Context, Failure, Hint as _};
-use crate::capturing::capture::check;
-use crate::capturing::host::{affinity, cpu_list};
-use crate::cli::ReceiveCpu;
-use crate::measuring::load::cpu_apart;
-use crate::measuring::loss::{LossError, Placement};
+use tscap_capture::check;
+use tscap_cli::ReceiveCpu;
+use tscap_host::{affinity, cpu_list};
+use tscap_lab::loss::{LossError, Placement};
+use tscap_traffic::load::cpu_apart;
 
 pub(super) use plan::answer;
 pub(super) use sweep::run;

@@ -9,16 +9,14 @@ use std::path::Path;
 use nix::sys::statvfs::statvfs;
 
 use self::disk::Storage;
-use crate::cli::{Asked, Load, PredictionPlan};
 use crate::command::console::Console;
 use crate::command::print::{json_line, print};
 use crate::command::signals::Signals;
 use crate::command::{Context, Exit, Failure, measuring};
-use crate::measuring::load::Tool;
-use crate::measuring::loss::model::Costs;
-use crate::measuring::loss::{
-    Answer, DiskRate, GridPoint, Limits, Pace, Question, answer as predict,
-};
+use tscap_cli::{Asked, Load, PredictionPlan};
+use tscap_lab::loss::model::Costs;
+use tscap_lab::loss::{Answer, DiskRate, GridPoint, Limits, Pace, Question, answer as predict};
+use tscap_traffic::load::Tool;
 
 /// What measures run with.
 struct Session {

@@ -1,16 +1,16 @@
 //! The sweep.
 
 use super::{Progress, placement, refusal};
-use crate::capturing::host::kernel_files::KernelFiles;
-use crate::capturing::host::system;
-use crate::cli::LossPlan;
 use crate::command::measuring::{self, ResultOutput, Start, VETH};
 use crate::command::signals::Signals;
 use crate::command::{Context, Exit, Failure};
-use crate::measuring::load::{Absent, Tool};
-use crate::measuring::loss::{Grid, LossError, Results, Sweep, assemble, captures, run as measure};
-use crate::measuring::report::{sweep_page, sweep_text};
-use crate::text::numbers::{counted, ring as length};
+use tscap_base::kernel_files::KernelFiles;
+use tscap_base::text::numbers::{counted, ring as length};
+use tscap_cli::LossPlan;
+use tscap_host::system;
+use tscap_lab::loss::{Grid, LossError, Results, Sweep, assemble, captures, run as measure};
+use tscap_report::{sweep_page, sweep_text};
+use tscap_traffic::load::{Absent, Tool};
 
 /// Measures the sweep.
 pub(in crate::command) fn run(plan: &LossPlan) -> Result<Exit, Failure> {
@@ -152,7 +152,7 @@ mod tests {
                 ..Grid::quick()
             },
             cpu: None,
-            receive_cpu: crate::cli::ReceiveCpu::Senders,
+            receive_cpu: tscap_cli::ReceiveCpu::Senders,
             optional_peers,
             folder: None,
             file_rate: None,

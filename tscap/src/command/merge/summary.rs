@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::capturing::pcapng::{CaptureReport, InputReport, Merged, Neighbours};
-use crate::cli::MergePlan;
-use crate::text::escaped::escaped;
-use crate::text::numbers::{counted, grouped, span};
+use tscap_base::text::escaped::escaped;
+use tscap_base::text::numbers::{counted, grouped, span};
+use tscap_cli::MergePlan;
+use tscap_file::pcapng::{CaptureReport, InputReport, Merged, Neighbours};
 
 /// Files that are listed.
 const MOST_LISTED: usize = 64;

@@ -4,19 +4,19 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::capturing::hook::Layer;
-use crate::capturing::host::kernel_files::KernelFiles;
-use crate::cli::LayersPlan;
 use crate::command::console::Console;
 use crate::command::delay::hear;
 use crate::command::measuring::{self, ResultOutput, Start};
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure, terminal};
-use crate::measuring::envelope::Kind;
-use crate::measuring::qos::layers::live::{Latest, Over, Running};
-use crate::measuring::qos::layers::schema::{FlowResidences, LayerAccount, Residences, VERSION};
-use crate::measuring::report::{layers_lines, layers_page, layers_text};
-use crate::text::numbers::counted;
+use tscap_base::kernel_files::KernelFiles;
+use tscap_base::text::numbers::counted;
+use tscap_cli::LayersPlan;
+use tscap_flows::layers::live::{Latest, Over, Running};
+use tscap_flows::layers::schema::{FlowResidences, LayerAccount, Residences, VERSION};
+use tscap_programs::hook::Layer;
+use tscap_report::{layers_lines, layers_page, layers_text};
+use tscap_results::envelope::Kind;
 
 /// The programs are looked after so often.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

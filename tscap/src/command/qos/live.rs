@@ -5,18 +5,18 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::method;
-use crate::capturing::host::kernel_files::KernelFiles;
-use crate::cli::QosPlan;
 use crate::command::console::Console;
 use crate::command::delay::hear;
 use crate::command::measuring::Start;
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure, terminal};
-use crate::measuring::envelope::Kind;
-use crate::measuring::qos::live::{Latest, LivePlan, Over, Running};
-use crate::measuring::qos::schema::{Account, FlowReport, Quality, VERSION};
-use crate::measuring::report::qos_lines;
-use crate::text::numbers::counted;
+use tscap_base::kernel_files::KernelFiles;
+use tscap_base::text::numbers::counted;
+use tscap_cli::QosPlan;
+use tscap_flows::live::{Latest, LivePlan, Over, Running};
+use tscap_flows::schema::{Account, FlowReport, Quality, VERSION};
+use tscap_report::qos_lines;
+use tscap_results::envelope::Kind;
 
 /// Interfaces and programs are looked after so often.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

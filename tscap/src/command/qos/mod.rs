@@ -10,14 +10,14 @@ use std::path::Path;
 use super::measuring::{self, ResultOutput, Start};
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure, Hint as _, filter};
-use crate::capturing::host::kernel_files::KernelFiles;
-use crate::cli::{QosPlan, QosSource};
-use crate::measuring::envelope::Kind;
-use crate::measuring::measure::CaptureError;
-use crate::measuring::qos::file::{FilePlan, FileResult, measure_file};
-use crate::measuring::qos::live::LivePlan;
-use crate::measuring::qos::schema::{Method, Quality, VERSION};
-use crate::measuring::report::{qos_page, qos_text};
+use tscap_base::kernel_files::KernelFiles;
+use tscap_cli::{QosPlan, QosSource};
+use tscap_flows::file::{FilePlan, FileResult, measure_file};
+use tscap_flows::live::LivePlan;
+use tscap_flows::schema::{Method, Quality, VERSION};
+use tscap_report::{qos_page, qos_text};
+use tscap_results::envelope::Kind;
+use tscap_streams::CaptureError;
 
 /// Tells the quality of flows.
 pub(super) fn run(plan: &QosPlan) -> Result<Exit, Failure> {

@@ -1,6 +1,7 @@
 use super::*;
-use crate::capturing::host::recorded::{Recorded, link};
-use crate::capturing::settings::{InterfaceId, Setting, SettingsGuard};
+use tscap_base::recorded::Recorded;
+use tscap_live::settings::{InterfaceId, Setting, SettingsGuard};
+use tscap_network::recorded::link;
 
 const PID: u32 = 77;
 const RPS: &str = "sys/class/net/eth0/queues/rx-0/rps_cpus";

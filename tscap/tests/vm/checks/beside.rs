@@ -1,7 +1,7 @@
 //! Beside an XDP program of somebody else: what it drops is captured at its entry.
 
 use nix::sys::signal::Signal;
-use tscap::capturing::filter::{Filter, Frame};
+use tscap_filter::{Filter, Frame};
 use tscap_testkit::files;
 use tscap_testkit::finished::Finished;
 use tscap_testkit::recording::Recording;

@@ -3,14 +3,14 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tscap::capturing::clock::measure_tsc_rate;
-use tscap::capturing::hook::KernelCounters;
-use tscap::capturing::host::affinity;
-use tscap::capturing::host::bpf::{InterfaceLink, LinkPoint};
-use tscap::capturing::host::kernel_files::KernelFiles;
-use tscap::measuring::compare::{Programs, Settings};
-use tscap::measuring::load::{Burst, Pair, Traffic};
+use tscap_base::kernel_files::KernelFiles;
+use tscap_clock::measure_tsc_rate;
 use tscap_common::compare::Sample;
+use tscap_host::affinity;
+use tscap_lab::compare::{Programs, Settings};
+use tscap_network::bpf::{InterfaceLink, LinkPoint};
+use tscap_programs::hook::KernelCounters;
+use tscap_traffic::load::{Burst, Pair, Traffic};
 
 use super::comparison;
 use crate::agent::{INTERRUPTED, PROGRAM};

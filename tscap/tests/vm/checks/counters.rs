@@ -1,9 +1,9 @@
 //! Counters that the machine of the tests lacks: what they show is right, how long reading them
 //! takes means nothing here.
 
-use tscap::measuring::counters::schema::Subject;
-use tscap::measuring::counters::{Characteristics, Counter};
-use tscap::measuring::saved::Saved;
+use tscap_lab::counters::schema::Subject;
+use tscap_lab::counters::{Characteristics, Counter};
+use tscap_report::saved::Saved;
 
 use crate::agent::{MODULE, SETPRIV, TSCAP};
 use crate::guest::Guest;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tscap::capturing::accounting::Outcome;
+use tscap_file::accounting::Outcome;
 use tscap_testkit::files;
 use tscap_testkit::peers;
 use tscap_testkit::recording::Recording;

@@ -1,6 +1,6 @@
 //! Delays on other kernels: each way to match, by programs at each hook.
 
-use tscap::measuring::delay::schema::Measurement;
+use tscap_delay::schema::Measurement;
 
 use crate::agent::TSCAP;
 use crate::guest::Guest;
@@ -32,7 +32,7 @@ fn measure(guest: &Guest, options: &str, ping: &str) -> Measurement {
     guest.must(&ping);
     let finished = running.wait();
     let json = finished.stdout.lines().last().unwrap_or_default();
-    Measurement::from_json(json)
+    tscap_report::saved::read::<Measurement>(json)
         .unwrap_or_else(|error| panic!("{error}: {}{}", finished.stdout, finished.stderr))
 }
 

@@ -3,16 +3,16 @@
 
 use std::ffi::CString;
 
-use tscap::capturing::accounting::Outcome;
-use tscap::capturing::filter::translate::{FrameAccess, SCRATCH_BYTES, translate};
-use tscap::capturing::filter::{Filter, Frame, Program, parse};
-use tscap::capturing::host::libpcap::{Libpcap, LinkType};
+use tscap_file::accounting::Outcome;
+use tscap_filter::libpcap::{Libpcap, LinkType};
+use tscap_filter::translate::{FrameAccess, SCRATCH_BYTES, translate};
+use tscap_filter::{Filter, Frame, Program, parse};
 
 use crate::agent;
-use crate::corpus::{expressions, frames};
-use crate::in_kernel::PLACES;
 use crate::machine::Rig;
 use crate::nic::Kind;
+use tscap_testkit::filters::in_kernel::PLACES;
+use tscap_testkit::filters::{expressions, frames};
 
 /// Frames for each filter: the machine is emulated.
 const FRAMES: usize = 60;

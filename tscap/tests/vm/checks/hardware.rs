@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use nix::sys::signal::Signal;
-use tscap::capturing::hook::Layer;
-use tscap::measuring::saved::Saved;
+use tscap_programs::hook::Layer;
+use tscap_report::saved::Saved;
 use tscap_testkit::command::tscap_path;
 use tscap_testkit::files;
 use tscap_testkit::peers;

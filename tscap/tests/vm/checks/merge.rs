@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use tscap::capturing::capture::ClockSummary;
+use tscap_capture::ClockSummary;
 use tscap_testkit::files;
 use tscap_testkit::peers;
 use tscap_testkit::recording::Recording;

@@ -1,7 +1,7 @@
 //! Layers of the network stack on other kernels: programs at each that there is.
 
-use tscap::capturing::hook::Layer;
-use tscap::measuring::saved::Saved;
+use tscap_programs::hook::Layer;
+use tscap_report::saved::Saved;
 
 use super::directions::{PAIR, is_at_least};
 use super::stamp::MANY;

@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use std::thread;
 
 use nix::sched::{CloneFlags, setns};
-use tscap::capturing::host::kernel_files::KernelFiles;
+use tscap_base::kernel_files::KernelFiles;
 use tscap_testkit::stamped_udp::StampedUdp;
 
 use crate::agent::{PROGRAM, STAMPED, TC, TSCAP};

@@ -10,8 +10,8 @@ use std::sync::mpsc::{
 };
 use std::time::Duration;
 
-use crate::capturing::host::caps;
-use crate::capturing::host::new_file::NewFile;
+use tscap_host::caps;
+use tscap_host::new_file::NewFile;
 
 /// node_exporter, another user, is to read it; no frame is in it.
 const MODE: u32 = 0o644;

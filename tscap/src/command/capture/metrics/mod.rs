@@ -13,9 +13,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use self::file::MetricsFile;
 use self::text::Kind::{Counter, Gauge};
 use self::text::Page;
-use crate::capturing::accounting::{Directed, Direction, Outcomes};
-use crate::capturing::capture::{DirectionSummary, InterfaceSummary, Progress, Ready, Summary};
-use crate::text::causes::chain;
+use tscap_base::text::causes::chain;
+use tscap_capture::{DirectionSummary, InterfaceSummary, Progress, Ready, Summary};
+use tscap_file::accounting::{Directed, Direction, Outcomes};
 
 /// Prometheus usually looks every 15 s.
 const EVERY: Duration = Duration::from_secs(10);

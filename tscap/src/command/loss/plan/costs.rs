@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::super::{Progress, placement, refusal};
 use super::Session;
-use crate::capturing::clock::StampSource;
-use crate::cli::{PredictionPlan, ReceiveCpu};
 use crate::command::report::read;
 use crate::command::{Failure, measuring};
-use crate::measuring::loss::model::Costs;
-use crate::measuring::loss::{Arrival, Experiment, Grid, captures};
-use crate::measuring::saved::Saved;
+use tscap_cli::{PredictionPlan, ReceiveCpu};
+use tscap_clock::StampSource;
+use tscap_lab::loss::model::Costs;
+use tscap_lab::loss::{Arrival, Experiment, Grid, captures};
+use tscap_report::saved::Saved;
 
 /// What the stages cost according to an earlier sweep.
 pub(super) fn saved(path: &Path, clock: StampSource) -> Result<Costs, Failure> {

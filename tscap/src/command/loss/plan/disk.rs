@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Session;
-use crate::cli::PredictionPlan;
 use crate::command::{Context as _, Failure, Hint as _, measuring};
-use crate::measuring::loss::{Disk, DiskError, DiskRate, LossError};
+use tscap_cli::PredictionPlan;
+use tscap_lab::loss::{Disk, DiskError, DiskRate, LossError};
 
 /// Steps of the progress in a second.
 const STEPS: f64 = 10.0;

@@ -1,10 +1,10 @@
 //! The answers as text.
 
-use crate::measuring::loss::{Answer, DiskRate, FrameLimits, Limits};
-use crate::text::escaped::escaped;
-use crate::text::fold::fold;
-use crate::text::numbers::{counted, ring as length, size};
-use crate::text::table::{Table, columns};
+use tscap_base::text::escaped::escaped;
+use tscap_base::text::fold::fold;
+use tscap_base::text::numbers::{counted, ring as length, size};
+use tscap_base::text::table::{Table, columns};
+use tscap_lab::loss::{Answer, DiskRate, FrameLimits, Limits};
 
 /// Most columns of prose.
 const PROSE: usize = 80;

@@ -1,0 +1,458 @@
+//! The program attached to each interface, and what goes with that: promiscuous mode,
+//! offloads, where frames are received.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::counter::Counter;
+use super::event::{Event, Listener};
+use super::hardware::{self, PtpClocks};
+use super::header::Taken;
+use super::live_link::LiveLink;
+use super::load::load_hint;
+use super::pinning::Pinning;
+use super::plan::{Capture, Offloads, Privileges};
+use super::scope::Scope;
+use super::selection::Selected;
+use super::{foretold, going_on, header, offloading};
+use tscap_base::failure::Failure;
+use tscap_base::kernel_files::KernelFiles;
+use tscap_base::text::causes::chain;
+use tscap_clock::StampPath;
+use tscap_engine::PtpClock;
+use tscap_file::accounting::Direction;
+use tscap_file::pcapng::{HardwareOption, InterfaceInfo, StampOption, VlanTags};
+use tscap_filter::Filter;
+use tscap_host::installed::Installed;
+use tscap_live::settings::{GaveBack, JournalFolder, SettingsGuard};
+use tscap_network::clsact::{Clsact, Side};
+use tscap_network::netdev::Link;
+use tscap_network::promisc::{Promiscuous, PromiscuousError};
+use tscap_programs::hook::{
+    AttachError, AttachPoint, AttachedProgram, Attacher, Attachment, HookChoice, Loaded, Port,
+    Refusal, offloads,
+};
+
+/// Attaches programs, at the start and to interfaces that join, and keeps in force what goes
+/// with that. All of it is given back on drop.
+pub(super) struct Attaching {
+    plan: Capture,
+    path: StampPath,
+    stamp: StampOption,
+    promiscuous: Vec<Promiscuous>,
+    changes: SettingsGuard,
+    pinning: Option<Pinning>,
+    ptp_clocks: PtpClocks,
+}
+
+/// An interface with its programs attached.
+pub(super) struct Attached {
+    pub live: LiveLink,
+    /// What the file says of it.
+    pub described: InterfaceInfo,
+    /// The clock of its hardware stamps, where these are taken and it has one.
+    pub stamps_by: Option<Arc<PtpClock>>,
+}
+
+/// How stamps are taken, as the file says it.
+pub(super) fn stamp(
+    path: StampPath,
+    counter: Option<&Counter>,
+    untrusted: Option<String>,
+) -> StampOption {
+    StampOption {
+        bracket: counter.and_then(Counter::bracket),
+        forced: untrusted,
+        ..StampOption::new(path)
+    }
+}
+
+impl Attaching {
+    /// With stamps by `path`, as the file says it in `stamp`; some interfaces are in other
+    /// network namespaces if `is_elsewhere`.
+    pub fn new(
+        (plan, is_elsewhere): (&Capture, bool),
+        path: StampPath,
+        stamp: StampOption,
+        ptp_clocks: PtpClocks,
+    ) -> Self {
+        let changes = SettingsGuard::new(JournalFolder::live(), KernelFiles::live());
+        Self {
+            plan: plan.clone(),
+            path,
+            stamp,
+            promiscuous: Vec::new(),
+            changes: match plan.privileges {
+                Privileges::Keep => changes,
+                Privileges::GiveUp { .. } => changes.with_keeper(is_elsewhere),
+            },
+            pinning: plan.rx_cpus.clone().map(Pinning::new),
+            ptp_clocks,
+        }
+    }
+
+    /// Reads the clocks of hardware stamps for the last time.
+    pub fn end_ptp_clocks(&mut self) {
+        self.ptp_clocks.end();
+    }
+
+    /// Whether the process that was to give changes back has ended.
+    pub fn has_lost_keeper(&mut self) -> bool {
+        self.changes.has_lost_keeper()
+    }
+
+    /// Gives everything back, and tells what went wrong. Says whether nothing is left changed.
+    pub fn give_back(mut self, told: &mut Listener<'_>) -> bool {
+        self.promiscuous.clear();
+        let GaveBack { problems, is_left } = self.changes.give_back();
+        problems.iter().for_each(|problem| told.warning(problem));
+        !is_left
+    }
+
+    /// Whether settings have been changed.
+    pub fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// Leaves changes, those to come too, to a process that keeps its privileges.
+    pub fn leave_to_keeper(&mut self, is_elsewhere: bool) -> Result<(), Failure> {
+        going_on::leave_to_keeper(&mut self.changes, is_elsewhere)
+    }
+
+    /// Attaches programs to an interface of namespace `scope`, which becomes interface
+    /// `number` of the file.
+    ///
+    /// # Errors
+    /// If a program can't be attached. For an interface that was not named, only if none
+    /// can: what is captured at least is told.
+    pub fn attach(
+        &mut self,
+        selected: &Selected,
+        scope: &Scope,
+        number: u32,
+        loaded: &Loaded,
+        told: &mut Listener<'_>,
+    ) -> Result<Attached, Failure> {
+        let mut within = |event| {
+            told.tell(match (event, scope.label()) {
+                (Event::Notice(severity, text), Some(label)) => {
+                    Event::Notice(severity, format!("{label}: {text}"))
+                }
+                (event, _) => event,
+            });
+        };
+        let told = &mut Listener::new(&mut within);
+        self.plan.filter_in(scope, &selected.link)?;
+        scope.visit(|| self.attach_here(selected, scope, number, loaded, told))?
+    }
+
+    fn attach_here(
+        &mut self,
+        selected: &Selected,
+        scope: &Scope,
+        number: u32,
+        loaded: &Loaded,
+        told: &mut Listener<'_>,
+    ) -> Result<Attached, Failure> {
+        let (plan, link) = (&self.plan, &selected.link);
+        let port = Port {
+            link,
+            number,
+            filter: plan.filter_here(link)?,
+        };
+        // Given back at once where nothing can be attached.
+        let is_to_be = plan.promiscuous && selected.may_be_promiscuous;
+        let promiscuous = match is_to_be
+            .then(|| Promiscuous::enable(link.index))
+            .transpose()
+        {
+            Err(error) if plan.tap.is_some() => return Err(not_listening(link, error)),
+            Err(error) => {
+                say_not_promiscuous(link, &error, told);
+                None
+            }
+            Ok(promiscuous) => promiscuous,
+        };
+        let mut attached = Vec::new();
+        let directions = plan.direction.of(link);
+        let takes_received = directions.contains(&Direction::In);
+        let mut hardware = None;
+        if let Some(wanted) = plan.hardware_stamps.filter(|_| takes_received) {
+            let chosen = hardware::choose_filter(link, wanted, &mut self.changes, told);
+            hardware = Some(match chosen {
+                Err(failure) if !selected.is_named => {
+                    told.warning(&failure.to_string());
+                    HardwareOption::default()
+                }
+                chosen => chosen?,
+            });
+        }
+        if takes_received {
+            attached.push(attach_to_received(
+                plan,
+                (&port, selected.is_named),
+                loaded,
+                self.path,
+                &mut self.changes,
+                told,
+            )?);
+        }
+        let received = attached.first().map(|it| (it.at, it.reads_vlan_tags));
+        let hardware = hardware.filter(|_| attached.iter().any(|it| it.reads_hardware_stamps));
+        let is_needed = |attached: &[_]| selected.is_named || attached.is_empty();
+        if directions.contains(&Direction::Out) {
+            let sent = {
+                let mut by_filter = by_filter(&mut self.changes);
+                let by_filter = &mut by_filter;
+                Attacher { loaded, by_filter }.sent(&port, plan.egress_point)
+            };
+            match sent.map_err(|it| attach_failure(it, self.path)) {
+                Err(failure) if !is_needed(&attached) => told.warning(&format!(
+                    "{}: what it sends is not captured: {failure}",
+                    link.name
+                )),
+                sent => attached.push(sent?),
+            }
+        }
+        // After attaching: a driver may make its queues anew for it, with
+        // interrupts and poll threads of their own.
+        if let (Some(pinning), Some((at, _))) = (&mut self.pinning, received) {
+            match pinning.steer(link, at, &mut self.changes, told) {
+                Err(failure) if !is_needed(&attached) => told.warning(&failure.to_string()),
+                steered => steered?,
+            }
+        }
+        let in_force = offloads::read(&link.name);
+        let tags = received.map_or(VlanTags::Kept, |(_, reads_vlan_tags)| {
+            let tags = offloads::vlan_tags(link, &in_force, reads_vlan_tags);
+            if plan.filter.as_ref().is_some_and(Filter::asks_for_vlan) && tags != VlanTags::Kept {
+                offloading::say_unfiltered_tags(link, told);
+            }
+            offloading::say_hiding(link, &in_force, tags, told);
+            tags
+        });
+        self.promiscuous.extend(promiscuous);
+        let mut stamps_by = None;
+        let mut hardware = hardware;
+        if let Some(hardware) = &mut hardware {
+            match self.ptp_clocks.of(link) {
+                Err(failure) if !selected.is_named => told.warning(&failure.to_string()),
+                found => {
+                    if let Some((path, clock)) = found? {
+                        hardware.clock = Some(path.display().to_string());
+                        stamps_by = Some(clock);
+                    }
+                }
+            }
+        }
+        let mut live = LiveLink::new(selected, scope, attached);
+        live.hardware.clone_from(&hardware);
+        let taken = Taken {
+            hardware,
+            hooks: live.hooks(),
+            stamp: self.stamp.clone(),
+            offloads: offloads::for_file(&in_force),
+            vlan_tags: tags,
+            ends_frames: loaded.ends_frames(),
+        };
+        let described = header::describe(plan, link, scope.label(), taken);
+        Ok(Attached {
+            live,
+            described,
+            stamps_by,
+        })
+    }
+
+    /// Captures what interface `number` of the file receives beside what is at XDP of others
+    /// now, where `link` is the interface, and the look before was `since` ago.
+    ///
+    /// # Errors
+    /// If neither its entry nor tcx is to be had: its received frames are captured no more.
+    pub fn follow(
+        &mut self,
+        (live, number, link): (&LiveLink, u32, &Link),
+        scope: &Scope,
+        since: Duration,
+        loaded: &Loaded,
+        told: &mut Listener<'_>,
+    ) -> Result<(), Failure> {
+        let port = Port {
+            link,
+            number,
+            filter: self.plan.filter_in(scope, link)?,
+        };
+        let was_entry = live.at(Direction::In).is_some_and(AttachPoint::is_entry);
+        if !was_entry && link.xdp.is_none() {
+            return Ok(());
+        }
+        // First, or a frame could be captured twice.
+        live.lose_received();
+        let began = Instant::now();
+        let attachment = scope.visit(|| {
+            let mut by_filter = by_filter(&mut self.changes);
+            let by_filter = &mut by_filter;
+            Attacher { loaded, by_filter }.beside(&port)
+        })?;
+        let attachment = attachment.map_err(|it| attach_failure(it, self.path))?;
+        let missing = (since + began.elapsed()).as_millis();
+        let hook = attachment.hook();
+        let later = match (&link.xdp, &attachment.fallback) {
+            (Some(_), Some(refusal)) => format!(
+                ", behind it, where what it drops or redirects is not seen ({})",
+                first_line(refusal)
+            ),
+            (None, _) => ", in the network stack".into(),
+            (Some(_), None) => String::new(),
+        };
+        live.replace_received(attachment);
+        told.warning(&format!(
+            "{}: received frames are captured at {hook} from now on{later}: what is at XDP of \
+             others has changed; frames received within {missing} ms may be missing",
+            live.whole_name()
+        ));
+        Ok(())
+    }
+}
+
+/// Attaches programs by filters that are journalled in `changes`.
+fn by_filter(
+    changes: &mut SettingsGuard,
+) -> impl FnMut(BorrowedFd<'_>, &Link, Side) -> Result<Clsact, Refusal> {
+    |program, link, side| Ok(changes.attach_filter(program, link, side, "tscap")?)
+}
+
+/// Attaches the program to received frames, and tells what that changes.
+fn attach_to_received(
+    plan: &Capture,
+    (port, is_named): (&Port<'_>, bool),
+    loaded: &Loaded,
+    path: StampPath,
+    changes: &mut SettingsGuard,
+    told: &mut Listener<'_>,
+) -> Result<Attachment, Failure> {
+    let link = port.link;
+    let turns_off = plan.offloads == Offloads::Off;
+    if turns_off {
+        let in_stack = matches!(plan.hook, HookChoice::Generic | HookChoice::Tcx);
+        offloading::turn_off(link, in_stack, changes, told)?;
+    }
+    let before = offloads::read(&link.name);
+    foretold::say((link, is_named), plan.hook, &before, told);
+    let foreseen = offloading::foresee(link, &before, changes);
+    let mut attachment = None;
+    if plan.hardware_stamps.is_some() {
+        let mut by_filter = by_filter(changes);
+        let by_filter = &mut by_filter;
+        let stamped = Attacher { loaded, by_filter }.stamped_by_hardware(port);
+        match stamped.map_err(|it| attach_failure(it, path)) {
+            Err(failure) if !is_named => told.warning(&failure.to_string()),
+            stamped => attachment = Some(stamped?),
+        }
+    }
+    let attachment = match attachment {
+        Some(attachment) => attachment,
+        None => {
+            let mut by_filter = by_filter(changes);
+            let by_filter = &mut by_filter;
+            let attached = Attacher { loaded, by_filter }.received(port, plan.hook);
+            attached.map_err(|it| attach_failure(it, path))?
+        }
+    };
+    let changed = offloads::changes(&before, &offloads::read(&link.name));
+    offloading::say_changes(link, &changed, foreseen, told);
+    if attachment.at.is_entry() {
+        say_beside(link, &attachment, told);
+    }
+    if !attachment.at.is_in_driver() {
+        say_later(link, &attachment, turns_off, told);
+        if turns_off {
+            offloading::turn_off(link, true, changes, told)?;
+        }
+    }
+    Ok(attachment)
+}
+
+/// Says what is captured beside a program of somebody else.
+fn say_beside(link: &Link, attachment: &Attachment, told: &mut Listener<'_>) {
+    let (name, hook) = (&link.name, attachment.hook());
+    told.note(&format!(
+        "{name}: somebody else's program is at XDP: frames are captured and stamped before it \
+         decides about them, by {hook}; of a frame in several buffers the first one is kept"
+    ));
+}
+
+/// Warns of what a stamp in the network stack is. GRO is on unless `turns_off`.
+fn say_later(link: &Link, attachment: &Attachment, turns_off: bool, told: &mut Listener<'_>) {
+    let (name, at) = (&link.name, attachment.at.name());
+    let why = match (&attachment.fallback, &link.xdp) {
+        (None, _) => String::new(),
+        (Some(refusal), Some(xdp)) => format!(
+            "XDP program {} of somebody else is there, and what it drops or redirects is not \
+             seen here ({}); ",
+            xdp.ids(),
+            first_line(refusal)
+        ),
+        (Some(refusal), None) => format!("no native XDP ({}); ", chain(refusal)),
+    };
+    let advice = match turns_off {
+        true => "",
+        false => "; --offloads off turns GRO off for the capture",
+    };
+    told.warning(&format!(
+        "{name}: {why}stamps are taken in the network stack, at {at}, where frames may be \
+         aggregates (GRO, GSO){advice}"
+    ));
+}
+
+/// Why a hook was refused, without the verifier's log.
+fn first_line(refusal: &AttachError) -> String {
+    let why = chain(refusal);
+    why.lines().next().unwrap_or_default().to_owned()
+}
+
+fn say_not_promiscuous(link: &Link, error: &PromiscuousError, told: &mut Listener<'_>) {
+    let name = &link.name;
+    told.warning(&format!(
+        "{name}: not promiscuous: {error} (-p leaves it as it is)"
+    ));
+}
+
+/// A port that only listens gets frames for others.
+fn not_listening(link: &Link, error: PromiscuousError) -> Failure {
+    Failure::from_error(error, format!("cannot listen on {}", link.name)).hint(format!(
+        "--tap needs promiscuous mode: {}",
+        Installed::find().advice()
+    ))
+}
+
+fn attach_failure(error: AttachError, path: StampPath) -> Failure {
+    if error.os_error() == Some(libc::EMFILE) {
+        return Failure::from_error(error, "cannot attach the program").hint(
+            "each interface takes some open files: ulimit -n 65536, or LimitNOFILE= of a service",
+        );
+    }
+    let hint = match &error {
+        AttachError::Busy { interface, xdp } => {
+            let removal = AttachedProgram::of(xdp).removal(interface, xdp.mode);
+            format!("--hook auto captures beside it; or {removal}")
+        }
+        AttachError::Refused {
+            at: AttachPoint::NativeXdp,
+            ..
+        } => "--hook auto or tcx works with every driver, but may show aggregates".into(),
+        AttachError::Refused {
+            at: AttachPoint::ClsactIngress | AttachPoint::ClsactEgress,
+            ..
+        } => "-Q in with --hook xdp or generic needs no program of tc".into(),
+        AttachError::NoHardwareStamps { .. } => {
+            "leave out --hw-stamps: of the drivers of Linux, igc, ice, idpf, mlx4, mlx5, stmmac and \
+             veth tell them to programs at native XDP, some since 6.3"
+                .into()
+        }
+        AttachError::Load { source, .. } => load_hint(path, source).into(),
+        AttachError::Namespace { .. } => "mount procfs at /proc".into(),
+        AttachError::Refused { .. } | AttachError::NoEntry { .. } => "dmesg may say more".into(),
+    };
+    Failure::from_error(error, "cannot attach the program").hint(hint)
+}

@@ -1,0 +1,183 @@
+//! Interfaces that join a capture that runs: those that appear, come up or are renamed so
+//! that they match.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::task::Poll;
+
+use tokio::io::unix::AsyncFd;
+
+use super::attach::Attached;
+use super::event::{Event, Listener};
+use super::left_out::LeftOut;
+use super::live_links::LiveLinks;
+use super::running::Parts;
+use super::scope::Scope;
+use super::selection::{Interfaces, Selected, Selection};
+use super::state::ReadyInterface;
+use tscap_base::failure::{Context as _, Failure};
+use tscap_network::link_watch::{LinkEvent, LinkWatch};
+use tscap_network::netdev::{self, Link};
+
+/// What is heard of the interfaces of each namespace, and which of them are to join.
+#[derive(Debug)]
+pub(super) struct Joining {
+    /// By the index of the namespace; none if no interface may join.
+    watches: Vec<AsyncFd<LinkWatch>>,
+    waiting: VecDeque<Selected>,
+    left_out: LeftOut,
+}
+
+impl Joining {
+    /// Those in `left_out` were left out at the start.
+    pub fn new(watches: Vec<LinkWatch>, left_out: LeftOut) -> Result<Self, Failure> {
+        let watches = watches.into_iter().map(LinkWatch::register);
+        let watches = watches.collect::<io::Result<_>>();
+        Ok(Self {
+            watches: watches.context("cannot watch for interfaces that join")?,
+            waiting: VecDeque::new(),
+            left_out,
+        })
+    }
+
+    /// Waits until there is news of the interfaces of a namespace: its index. At once if
+    /// interfaces wait to join. Safe to cancel.
+    pub async fn news(&self) -> io::Result<Option<usize>> {
+        if !self.waiting.is_empty() {
+            // Whoever else is due has a turn between two of them.
+            tokio::task::yield_now().await;
+            return Ok(None);
+        }
+        poll_fn(|context| {
+            for (scope, watch) in self.watches.iter().enumerate() {
+                if let Poll::Ready(ready) = watch.poll_read_ready(context) {
+                    ready?.clear_ready();
+                    return Poll::Ready(Ok(Some(scope)));
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Hears what has happened in namespace number `scope`.
+    pub fn hear(
+        &mut self,
+        scope: usize,
+        scopes: &[Scope],
+        selection: &Selection,
+        links: &LiveLinks,
+    ) -> Result<(), Failure> {
+        let events = match self.watches[scope].get_ref().read() {
+            Ok(events) => events,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(error).context("cannot hear of interfaces that join"),
+        };
+        for event in events {
+            match event {
+                LinkEvent::Changed(link) => self.consider(scope, *link, scopes, selection, links),
+                // Looked at again before it joins.
+                LinkEvent::Gone { .. } => {}
+                LinkEvent::Missed => {
+                    for link in scopes[scope]
+                        .visit(netdev::all)?
+                        .context("cannot list the interfaces")?
+                    {
+                        self.consider(scope, link, scopes, selection, links);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn consider(
+        &mut self,
+        scope: usize,
+        link: Link,
+        scopes: &[Scope],
+        selection: &Selection,
+        links: &LiveLinks,
+    ) {
+        let Some(selected) = selection.joining(scope, link) else {
+            return;
+        };
+        let is_it = |it: &Selected| it.scope == scope && it.link.index == selected.link.index;
+        if !self.waiting.iter().any(is_it) && !links.has(scope, &selected.link, scopes) {
+            self.waiting.push_back(selected);
+        }
+    }
+
+    /// The next interface that is to join, as it is now.
+    pub fn next(
+        &mut self,
+        scopes: &[Scope],
+        selection: &Selection,
+        links: &LiveLinks,
+    ) -> Option<Selected> {
+        while let Some(Selected { scope, link, .. }) = self.waiting.pop_front() {
+            let now = scopes[scope].visit(|| netdev::by_index(link.index));
+            let now = now.ok().and_then(Result::ok).flatten();
+            let selected = now.and_then(|now| selection.joining(scope, now));
+            let is_new = |it: &Selected| !links.has(scope, &it.link, scopes);
+            if let selected @ Some(_) = selected.filter(is_new) {
+                return selected;
+            }
+        }
+        None
+    }
+}
+
+impl Parts {
+    /// Hears of the interfaces of a namespace, and has one of those that are to join do so.
+    pub fn take_news(
+        &mut self,
+        news: io::Result<Option<usize>>,
+        told: &mut Listener<'_>,
+    ) -> Result<(), Failure> {
+        let Interfaces {
+            scopes, selection, ..
+        } = &self.machine.interfaces;
+        let (joining, links) = (&mut self.joining, &self.links);
+        if let Some(scope) = news.context("cannot hear of interfaces that join")? {
+            joining.hear(scope, scopes, selection, links)?;
+        }
+        if let Some(selected) = joining.next(scopes, selection, links) {
+            self.join(&selected, told);
+        }
+        Ok(())
+    }
+
+    fn join(&mut self, selected: &Selected, told: &mut Listener<'_>) {
+        let Some(attaching) = &mut self.attaching else {
+            return;
+        };
+        let interfaces = &self.machine.interfaces;
+        let scope = interfaces.scope_of(selected);
+        let number = self.links.0.len();
+        let most = self.machine.most_interfaces();
+        let mut usable = interfaces.selection.check_frames(selected);
+        if number >= most {
+            let failure = format!("the capture has had {most} interfaces already");
+            usable = Err(Failure::new(failure).hint("begin another one"));
+        }
+        let number = number as u32;
+        let attached = usable.and_then(|()| {
+            self.writers.announce(number);
+            attaching.attach(selected, scope, number, &self.loaded, told)
+        });
+        match attached {
+            Ok(Attached {
+                live,
+                described,
+                stamps_by,
+            }) => {
+                self.writers.describe(&described, stamps_by.as_ref());
+                told.tell(Event::Joined(ReadyInterface::of(&live)));
+                self.links.0.push(live);
+            }
+            Err(failure) => self.joining.left_out.say(selected, scope, &failure, told),
+        }
+    }
+}

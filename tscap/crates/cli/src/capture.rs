@@ -1,0 +1,601 @@
+//! `tscap capture`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::ArgPredicate;
+use clap::error::ErrorKind;
+use clap::{ArgAction, Args, CommandFactory};
+use tscap_common::block::MAX_CAPLEN;
+use tscap_common::ring::{MAX_RING_BYTES, MIN_RING_BYTES, is_valid_ring_bytes};
+
+use super::filter::{FilterArgs, FilterSource, ShowFilterArgs};
+use super::foreign::{ANSWERED, ForeignArgs, OfCapture};
+use super::reference::{POLL_ALONE, ReferenceChoice, Unfit, plan_of, poll, reference};
+use super::rotation::RotationArgs;
+use super::{Cli, Plan, units};
+use tscap_base::text::numbers::ring;
+use tscap_capture::{
+    BY_TSC, Capture, ClockChoice, DirectionChoice, HardwareStamps, MAX_WRITERS, Offloads,
+    Privileges, Tap, Target,
+};
+use tscap_clock::TscPath;
+use tscap_engine::Io;
+use tscap_host::access::folder_of;
+use tscap_host::scheduling::PRIORITIES;
+use tscap_live::membership::Act;
+use tscap_network::namespaces;
+use tscap_programs::hook::{EgressPoint, HookChoice};
+use tscap_sources::reference::ReferencePlan;
+
+/// tcpdump's and Wireshark's default and maximum snaplen, bytes: taken, but no frame is
+/// recorded beyond [`MAX_CAPLEN`].
+const MAX_SNAPLEN: u32 = 262_144;
+
+/// Where frames go that are only looked at.
+const NO_FILE: &str = "/dev/null";
+/// As much of each of them is copied, bytes.
+const VIEW_SNAPLEN: u32 = 64;
+
+/// Capture frames into a pcapng file
+///
+/// A program in the kernel stamps each frame before it does anything else. What an
+/// interface receives is stamped in the driver's receive path. That is later than the
+/// frame's arrival at the interface, by interrupt moderation and polling. What it sends
+/// is stamped before it is queued.
+///
+/// `tscap -i eth0 ...` is `tscap capture -i eth0 ...`. Options of tcpdump, tshark and
+/// dumpcap that change nothing here (-n, -e, -l, -U...) are accepted. The others
+/// are answered by a sentence that says what to use. A link in Wireshark's extcap folder
+/// offers the capture there (docs/wireshark.md).
+///
+/// While it runs, SIGUSR1 has it tell the counts so far. SIGUSR2 has it write all that was
+/// captured by then, and begin the next file where there are several (-C, -G, -b). Each
+/// signal that ends other programs, such as SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGQUIT and
+/// SIGALRM, ends it in order. What was ignored when it began stays so (nohup).
+#[derive(Debug, Args)]
+#[command(after_long_help = super::examples::before("capture", ""))]
+pub struct CaptureArgs {
+    /// Interface to capture on: its name, its number in the list of -D, a pattern such as
+    /// 'veth*', or any for all; may be given several times
+    ///
+    /// With a pattern or any, interfaces that come up later join the capture, each with a
+    /// description of its own in the file. any leaves promiscuous mode as it is.
+    #[arg(
+        short,
+        long,
+        value_name = "NAME",
+        required_unless_present_any = [
+            "list_interfaces", "dump", "dump_ebpf", "netns", "container", "pod", ANSWERED
+        ]
+    )]
+    pub(super) interface: Vec<String>,
+
+    /// Capture in this network namespace: a name of ip netns, a path, or the number of a
+    /// process; may be given several times
+    ///
+    /// -i then counts there, in each of the namespaces [default: any].
+    #[arg(long, value_name = "NAME|PATH|PID")]
+    netns: Vec<String>,
+
+    /// Capture in the network namespace of this container: its name, or its id or the
+    /// beginning of that (Docker, Podman, containerd, CRI-O); may be given several times
+    #[arg(long, value_name = "NAME|ID")]
+    container: Vec<String>,
+
+    /// Capture in the network namespace of this pod of Kubernetes on this node; may be given
+    /// several times
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = pod)]
+    pod: Vec<namespaces::Target>,
+
+    /// List the interfaces and what they can do, then exit; with --netns, --container or
+    /// --pod those that are there
+    #[arg(short = 'D', long)]
+    list_interfaces: bool,
+
+    /// File to write, or - for standard output; without it, a live view on a terminal
+    ///
+    /// The view has the frames of each interface by outcome, once a second, and keeps none:
+    /// snaplen is 64 then. The key q ends it.
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) write: Option<PathBuf>,
+
+    /// Most bytes to capture of each frame; 0 for the default [default: 65428, the most that
+    /// is recorded; without -w 64]
+    #[arg(short, long = "snaplen", alias = "snapshot-length", value_name = "BYTES",
+          default_value_t = 0, hide_default_value = true,
+          value_parser = units::within(0..=MAX_SNAPLEN))]
+    snapshot_length: u32,
+
+    /// Stop after this many frames
+    #[arg(short, long, value_name = "FRAMES",
+          value_parser = units::positive::<u64>)]
+    count: Option<u64>,
+
+    /// Stop after this time: seconds, or with units (1m30s)
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    duration: Option<Duration>,
+
+    /// dumpcap's conditions to stop: duration:SECONDS is --duration, packets:COUNT is
+    /// --count
+    #[arg(short = 'a', long, value_name = "KEY:VALUE", value_parser = autostop)]
+    autostop: Vec<Autostop>,
+
+    /// Don't put the interface into promiscuous mode
+    #[arg(short = 'p', long)]
+    no_promiscuous_mode: bool,
+
+    /// No live line, nothing of each file, and at the end the account alone
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+
+    /// Also print what was prepared and how, and at the end all of the summary
+    #[arg(short, long, action = ArgAction::Count)]
+    verbose: u8,
+
+    /// Write one JSON object a line to standard output (to standard error with
+    /// -w -): ready, progress every second, steps of the clock, summary
+    #[arg(long)]
+    json: bool,
+
+    /// Write the counters to FILE every 10 s and at the end, in Prometheus's text format,
+    /// for node_exporter's textfile collector: FILE must end in .prom
+    ///
+    /// FILE is replaced as a whole, readable by everybody, and stays after the end with
+    /// tscap_up 0 and the final account. The name of FILE without .prom is the label
+    /// `capture` of every sample, so that captures can run beside each other.
+    #[arg(long, value_name = "FILE", value_parser = units::metrics_file)]
+    metrics_file: Option<PathBuf>,
+
+    /// Clock to stamp frames with
+    #[arg(long, value_enum, default_value_t, value_name = "CLOCK")]
+    clock: ClockChoice,
+
+    /// Take the times of the file from an NTP server (ntp:HOST or ntp:HOST:PORT), from those
+    /// that this host's own daemon asks through -i (ntp:passive), or from a PTP hardware clock
+    /// (/dev/ptp0), and not from the host's clock
+    ///
+    /// The host's clock is neither used nor changed, and whoever sets it does not move the
+    /// times. Frames are stamped with the TSC. The capture begins once the reference has told its
+    /// time; a reference that falls silent is carried on with a growing bound.
+    #[arg(long, value_name = "ntp:HOST|ntp:passive|DEVICE", value_parser = reference)]
+    reference: Option<ReferenceChoice>,
+
+    /// With --reference ntp:HOST: time between two requests; a server that is not on this
+    /// machine gets one every 8 s at most [default: 16]
+    #[arg(long, value_name = "TIME", requires = "reference", value_parser = poll)]
+    poll: Option<Duration>,
+
+    /// With --clock tsc: use this path only [default: the first of these that works]
+    ///
+    /// The module's plain read is not ordered: it may happen some tens of nanoseconds
+    /// before the program's first instruction.
+    #[arg(long, value_enum, value_name = "PATH")]
+    tsc_path: Option<TscPath>,
+
+    /// Which frames to take: those that the interface receives, those that it sends
+    ///
+    /// Neither tscap nor tcpdump sees what is sent round the network stack: by AF_XDP
+    /// sockets, by XDP programs that send (XDP_TX) or redirect, by sockets with
+    /// PACKET_QDISC_BYPASS, by netpoll and by pktgen. The interface counts these frames: the
+    /// summary of --json has its counts beside tscap's. Of the loopback interface only what it
+    /// receives is taken, which is all that it sends.
+    #[arg(
+        short = 'Q',
+        long,
+        value_enum,
+        default_value_t,
+        default_value_if("tap", ArgPredicate::IsPresent, "in"),
+        value_name = "WHICH",
+        overrides_with = "direction"
+    )]
+    direction: DirectionChoice,
+
+    /// A port that only listens (mirror, SPAN, tap): every frame ends in tscap's program, and
+    /// the network stack sees nothing of the interface
+    ///
+    /// That is cheaper than passing frames on. Frames that the filter rejects end there too, and
+    /// those that could not be recorded. Takes received frames at native or generic XDP, in
+    /// promiscuous mode. Refused on an interface that has an address, a route or a VLAN, or is a
+    /// port of a bridge or bond, except with --tap=force. When tscap ends, however it ends, the
+    /// network stack has the frames again.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHERE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "unused"
+    )]
+    tap: Option<Tap>,
+
+    /// Where received frames are stamped
+    ///
+    /// To attach native XDP, and to detach it, many drivers build their queues anew: frames
+    /// are lost meanwhile, for up to seconds. tcx leaves the driver alone. A warning comes
+    /// before attaching where the driver is known to do it and the default route goes through
+    /// the interface; `tscap doctor -i` tells it without attaching.
+    #[arg(long, value_enum, default_value_t, value_name = "HOOK")]
+    hook: HookChoice,
+
+    /// Where sent frames are stamped
+    ///
+    /// At qdisc the stamp is earlier than the frame on the wire by the time in the queue, and
+    /// the file can hold frames that the queueing discipline drops. At driver only frames
+    /// that left the queue are captured. That takes a program which runs for each frame that
+    /// any device of the machine sends, in every network namespace, and it ends for an
+    /// interface that moves to another one. docs/directions.md has more.
+    #[arg(long, value_enum, default_value_t, value_name = "POINT")]
+    egress_point: EgressPoint,
+
+    /// What to do with receive offloads that hide how frames arrived (VLAN tag
+    /// stripping, GRO, LRO)
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    offloads: Offloads,
+
+    /// Take the stamp that the interface's own clock gave a received frame too, beside tscap's,
+    /// where the driver tells it
+    ///
+    /// tscap's stamp stays the frame's time. The file has the hardware stamp as it is, and how
+    /// much later tscap's was taken: the delay from the interface to its driver. A frame without
+    /// a hardware stamp has neither, and is counted. Takes native XDP. Which frames an interface
+    /// stamps is set by its receive filter; read leaves that as it is.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHICH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "read"
+    )]
+    hw_stamps: Option<HardwareStamps>,
+
+    /// Keep each frame's raw stamp beside its time, so that the file can be
+    /// stamped again later
+    #[arg(long)]
+    keep_raw: bool,
+
+    /// Stamp with the TSC even where its rate is not known to be constant; the file
+    /// says so
+    #[arg(long)]
+    force: bool,
+
+    /// Record direction and receive queue with each frame
+    #[arg(long)]
+    packet_meta: bool,
+
+    /// Ring of each CPU: a power of two, 128K to 256M [default: 64M with up to
+    /// 8 CPUs, less with more]
+    #[arg(long, value_name = "BYTES", value_parser = ring_bytes)]
+    ring_size: Option<usize>,
+
+    /// CPU for the converter thread [default: the last allowed CPU that is not in
+    /// --rx-cpu; without --rx-cpu, the last one that takes no interrupt of the
+    /// interface's receive queues]
+    ///
+    /// With --writers one CPU for each, such as 2-3.
+    #[arg(long, value_name = "CPU", value_parser = units::cpus)]
+    converter_cpu: Option<units::Cpus>,
+
+    /// Run the converter thread in real time (SCHED_FIFO), at this priority from 1 to 99: before
+    /// every thread of the normal policy [default: normal; 1 without a number]
+    ///
+    /// For machines on which other programs take the converter's CPU. Takes CAP_SYS_NICE, and a
+    /// CPU that does not receive. A twentieth of the CPU's time is left to others in any case.
+    #[arg(
+        long,
+        value_name = "PRIORITY",
+        value_parser = units::within(PRIORITIES),
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1"
+    )]
+    priority: Option<u32>,
+
+    /// Converter threads, each of which writes the frames of its share of the CPUs to a file
+    /// of its own, a part of the capture: out-w0.pcapng, out-w1.pcapng... of -w out.pcapng
+    ///
+    /// For more frames than one thread can write. `tscap merge` joins the parts by time. Each
+    /// has the account of its own frames; the summary has that of the whole capture.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1,
+          value_parser = units::within(1..=MAX_WRITERS))]
+    writers: u32,
+
+    /// Receive on these CPUs (0, 2-3, 0,2): spread the interface's queue
+    /// interrupts over them for the capture, its poll threads where NAPI is
+    /// threaded, and RPS in generic mode; count the frames that arrive elsewhere
+    ///
+    /// For root only. The capture restores everything at its end. If it is killed
+    /// (kill -9), a process of its own does; if that is killed too, `tscap restore` does.
+    #[arg(long, value_name = "CPUS", value_parser = units::cpus)]
+    rx_cpu: Option<units::Cpus>,
+
+    /// Once everything is open, go on as this user [default: tscap, if there is one; root
+    /// stays root with -Z root]
+    ///
+    /// For root only. The files are the user's. Next files are made, and commands of -z run,
+    /// by the user. Whoever runs tscap, it gives up all capabilities that it does not need
+    /// any more.
+    #[arg(short = 'Z', long, value_name = "USER")]
+    relinquish_privileges: Option<String>,
+
+    /// Let this group read the files (mode 0640) [default: their owner alone]
+    #[arg(long, value_name = "GROUP")]
+    group: Option<String>,
+
+    /// How to write files
+    #[arg(long, value_enum, default_value_t, value_name = "WAY")]
+    io: Io,
+
+    #[command(flatten)]
+    pub(super) filter: FilterArgs,
+
+    #[command(flatten)]
+    show_filter: ShowFilterArgs,
+
+    #[command(flatten)]
+    rotation: RotationArgs,
+
+    #[command(flatten)]
+    foreign: ForeignArgs<OfCapture>,
+}
+
+/// One `-a`.
+#[derive(Clone, Copy, Debug)]
+enum Autostop {
+    Duration(Duration),
+    Frames(u64),
+}
+
+/// How much to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verbosity {
+    /// Errors, and at the end what was lost.
+    Errors,
+    /// The summary in one line.
+    Quiet,
+    /// A live line and the summary.
+    Normal,
+    /// Also what was prepared and how.
+    Verbose,
+}
+
+impl Verbosity {
+    /// From --quiet and --verbose.
+    pub(super) fn of(quiet: bool, verbose: bool) -> Self {
+        match (quiet, verbose) {
+            (true, _) => Self::Quiet,
+            (_, true) => Self::Verbose,
+            _ => Self::Normal,
+        }
+    }
+}
+
+/// A capture, and what to say of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapturePlan {
+    /// The capture, but for its filter.
+    pub capture: Capture,
+    /// Its filter, not compiled yet.
+    pub filter: Option<FilterSource>,
+    /// Show the frames of each interface, and keep none.
+    pub is_view: bool,
+    /// How much to say.
+    pub verbosity: Verbosity,
+    /// Say it in JSON.
+    pub json: bool,
+    /// Whose time the times are, if not the host's.
+    pub reference: Option<ReferencePlan>,
+    /// Where its counters go, for Prometheus.
+    pub metrics_file: Option<PathBuf>,
+}
+
+impl CapturePlan {
+    /// What it asks for that is not for everybody who may capture.
+    pub fn acts(&self) -> Vec<Act> {
+        let capture = &self.capture;
+        let takes = capture.tap == Some(Tap::Force);
+        let changes = capture.offloads == Offloads::Off
+            || capture.hardware_stamps == Some(HardwareStamps::Set)
+            || capture.rx_cpus.is_some();
+        let takes = takes.then_some(Act::TakeInterface);
+        takes
+            .into_iter()
+            .chain(changes.then_some(Act::ChangeSettings))
+            .collect()
+    }
+}
+
+/// What to say where a file is missing: `who` wants one.
+pub fn no_file(who: &str) -> clap::Error {
+    let message = format!(
+        "{who} want --write <FILE>: the live view is for a terminal\n\n  tip: -w FILE writes a \
+         file, and -w - | tshark -r - shows packets"
+    );
+    Cli::command().error(ErrorKind::MissingRequiredArgument, message)
+}
+
+impl CaptureArgs {
+    pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
+        self.foreign.check()?;
+        let netns = self.netns.into_iter().map(namespaces::Target::Netns);
+        let containers = self.container.into_iter();
+        let containers = containers.map(namespaces::Target::Container);
+        let namespaces: Vec<_> = netns.chain(containers).chain(self.pod).collect();
+        if self.list_interfaces {
+            return Ok(Plan::ListInterfaces(namespaces));
+        }
+        let filter = self.filter.into_source();
+        if let Some(form) = self.show_filter.form() {
+            let filter = filter.unwrap_or(FilterSource::Expression(String::new()));
+            return Ok(Plan::ShowFilter { filter, form });
+        }
+        let (mut count, mut duration) = (self.count, self.duration);
+        for condition in self.autostop {
+            let is_twice = match condition {
+                Autostop::Duration(time) => duration.replace(time).is_some(),
+                Autostop::Frames(frames) => count.replace(frames).is_some(),
+            };
+            if is_twice {
+                let message = "-a: each condition once, and not beside --duration or --count";
+                return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
+            }
+        }
+        let mut interfaces = self.interface;
+        if interfaces.is_empty() && !namespaces.is_empty() {
+            interfaces.push("any".into());
+        }
+        for (index, name) in interfaces.iter().enumerate() {
+            if interfaces[..index].contains(name) {
+                let message = format!("interface {name} is given twice");
+                return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
+            }
+        }
+        let clock = match (&self.reference, self.clock) {
+            (Some(_), ClockChoice::Auto) => ClockChoice::Tsc,
+            (_, clock) => clock,
+        };
+        if self.reference.is_some() && clock != ClockChoice::Tsc {
+            return Err(Cli::command().error(ErrorKind::ArgumentConflict, BY_TSC));
+        }
+        let is_passive = matches!(self.reference, Some(ReferenceChoice::Passive));
+        let only = match &interfaces[..] {
+            [only] if is_passive && namespaces.is_empty() && is_name(only) => Some(&**only),
+            _ => None,
+        };
+        let reference = plan_of(self.reference, self.poll, only).map_err(|why| {
+            let why = match why {
+                Unfit::Poll => POLL_ALONE,
+                Unfit::Interface => {
+                    "--reference ntp:passive takes one -i, by name and in tscap's own network \
+                     namespace: the interface through which the host's daemon asks its servers"
+                }
+            };
+            Cli::command().error(ErrorKind::ArgumentConflict, why)
+        })?;
+        if self.tsc_path.is_some() && clock != ClockChoice::Tsc {
+            let message = "--tsc-path is for --clock tsc";
+            return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
+        }
+        if self.egress_point == EgressPoint::Driver && !self.direction.takes_sent() {
+            let message = "--egress-point is for sent frames, and -Q in takes none";
+            return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
+        }
+        let is_view = self.write.is_none();
+        if is_view && (self.json || self.quiet) {
+            return Err(no_file("--json and -q"));
+        }
+        let path = self.write.unwrap_or_else(|| NO_FILE.into());
+        let rotation = self.rotation.into_plan(&path)?;
+        if is_view && rotation.is_some() {
+            return Err(no_file("-C, -G and -b"));
+        }
+        let target = match path.as_os_str() == "-" {
+            true => Target::Stdout,
+            false => Target::Path(path),
+        };
+        if self.io == Io::Direct && (is_view || target == Target::Stdout) {
+            let message = "--io direct is for files: give -w the name of one";
+            return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
+        }
+        if self.writers > 1 && is_view {
+            return Err(no_file("--writers"));
+        }
+        let snaplen = match self.snapshot_length {
+            0 if is_view => VIEW_SNAPLEN,
+            0 => MAX_CAPLEN as u32,
+            snaplen => snaplen.min(MAX_CAPLEN as u32),
+        };
+        let capture = Capture {
+            target,
+            snaplen,
+            count,
+            duration,
+            promiscuous: !self.no_promiscuous_mode,
+            clock,
+            tsc_path: self.tsc_path,
+            direction: self.direction,
+            hook: self.hook,
+            tap: self.tap,
+            egress_point: self.egress_point,
+            offloads: self.offloads,
+            hardware_stamps: self.hw_stamps,
+            keep_raw: self.keep_raw,
+            force: self.force,
+            packet_meta: self.packet_meta,
+            ring_bytes: self.ring_size,
+            writers: self.writers,
+            priority: self.priority,
+            converter_cpus: self.converter_cpu.map(|cpus| cpus.0),
+            rx_cpus: self.rx_cpu.map(|cpus| cpus.0),
+            io: self.io,
+            rotation,
+            namespaces,
+            group: self.group,
+            privileges: Privileges::GiveUp {
+                user: self.relinquish_privileges,
+                folders: self
+                    .metrics_file
+                    .iter()
+                    .map(|it| folder_of(it).into())
+                    .collect(),
+            },
+            ..Capture::on(interfaces, "")
+        };
+        if let Some(contradiction) = capture.contradiction() {
+            return Err(Cli::command().error(ErrorKind::ArgumentConflict, contradiction));
+        }
+        Ok(Plan::Capture(Box::new(CapturePlan {
+            capture,
+            filter,
+            is_view,
+            verbosity: Verbosity::of(self.quiet, self.verbose > 0),
+            json: self.json,
+            reference,
+            metrics_file: self.metrics_file,
+        })))
+    }
+}
+
+fn pod(text: &str) -> Result<namespaces::Target, String> {
+    match text.split_once('/') {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
+            Ok(namespaces::Target::Pod {
+                namespace: namespace.into(),
+                name: name.into(),
+            })
+        }
+        _ => Err("a pod is NAMESPACE/NAME, such as default/web-0".into()),
+    }
+}
+
+pub(super) fn ring_bytes(text: &str) -> Result<usize, String> {
+    let bytes = units::bytes(text)?;
+    if is_valid_ring_bytes(bytes) {
+        Ok(bytes)
+    } else {
+        Err(format!(
+            "a ring is a power of two from {} to {}",
+            ring(MIN_RING_BYTES as u64),
+            ring(MAX_RING_BYTES as u64)
+        ))
+    }
+}
+
+/// Whether it is the name of one interface.
+fn is_name(interface: &str) -> bool {
+    interface != "any" && !interface.contains(['*', '?', '['])
+}
+
+fn autostop(text: &str) -> Result<Autostop, String> {
+    match text.split_once(':') {
+        Some(("duration", time)) => units::duration(time).map(Autostop::Duration),
+        Some(("packets", count)) => units::positive(count).map(Autostop::Frames),
+        Some(("filesize" | "files", _)) => Err(
+            "tscap has no limit by size or files: -b begins the next file by them, and -G \
+             SECONDS -W COUNT ends after so many files"
+                .into(),
+        ),
+        _ => Err("the conditions are duration:SECONDS and packets:COUNT".into()),
+    }
+}

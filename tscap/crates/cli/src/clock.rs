@@ -1,0 +1,173 @@
+//! `tscap clock`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _};
+
+use super::reference::{POLL_ALONE, ReferenceChoice, Unfit, plan_of, poll, reference};
+use super::{Cli, Plan, units};
+use tscap_sources::reference::ReferencePlan;
+
+/// Watch the clock that converts TSC stamps
+///
+/// Reads this host's clocks and its TSC a hundred times a second, as a capture does,
+/// and shows the feed-forward clock that follows from them. Changes nothing and needs
+/// no privilege, but for NTP packets, which programs at the interface stamp. A terminal
+/// that is too narrow gets fewer columns; --json has all.
+#[derive(Debug, Args)]
+#[command(after_long_help = super::examples::before("clock", ""))]
+pub struct ClockArgs {
+    /// Time between two lines: seconds, or with units (500ms); at least 100ms
+    #[arg(long, value_name = "TIME", default_value = "1", value_parser = interval)]
+    interval: Duration,
+
+    /// Stop after this time
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    duration: Option<Duration>,
+
+    /// Also compare the clock with a PTP hardware clock, such as /dev/ptp0; with an NTP
+    /// server, which is asked (ntp:HOST or ntp:HOST:PORT); or with those that this host's
+    /// own daemon asks through -i (ntp:passive), where nothing is sent
+    #[arg(long, value_name = "DEVICE|ntp:HOST|ntp:passive", value_parser = reference)]
+    reference: Option<ReferenceChoice>,
+
+    /// With ntp:HOST: time between two requests; a server that is not on this machine gets
+    /// one every 8 s at most [default: 16]
+    #[arg(long, value_name = "TIME", requires = "reference", value_parser = poll)]
+    poll: Option<Duration>,
+
+    /// The interface at which NTP packets pass [default of ntp:HOST: that of the route]
+    #[arg(short, long, value_name = "IF")]
+    interface: Option<String>,
+
+    /// Compare the stamps of an NTP server on this host with those of its packets at -i:
+    /// what the host adds before the server's stamps and behind them
+    #[arg(long, requires = "interface", conflicts_with_all = ["reference", "log", "report"])]
+    audit_server: bool,
+
+    /// Print JSON objects, one a line, instead of the table
+    #[arg(long)]
+    json: bool,
+
+    /// Write the clock's history to this file, about 1.2 MB an hour: `tscap convert
+    /// --clock-log` stamps captures of this boot again by it. A log of the same boot
+    /// is continued
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+
+    /// At the end, write a page for a browser: offset, skew and Allan deviation from
+    /// 0.1 s on; with --log, of the whole log
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+}
+
+const SHORTEST: Duration = Duration::from_millis(100);
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = units::duration(text)?;
+    if interval < SHORTEST {
+        return Err("the shortest is 100ms".into());
+    }
+    Ok(interval)
+}
+
+/// What to watch, as asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClockPlan {
+    /// Between two lines.
+    pub interval: Duration,
+    /// Longest time to watch.
+    pub duration: Option<Duration>,
+    /// What it is compared with.
+    pub reference: Option<ReferencePlan>,
+    /// The interface of a server whose stamps are looked at, in the place of the clock.
+    pub audited: Option<String>,
+    /// Whether to say it in JSON.
+    pub json: bool,
+    /// Where the history is kept.
+    pub log: Option<PathBuf>,
+    /// Where the page goes.
+    pub report: Option<PathBuf>,
+}
+
+impl ClockArgs {
+    pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
+        let sees_packets = self.audit_server
+            || matches!(
+                self.reference,
+                Some(ReferenceChoice::Server(_) | ReferenceChoice::Passive)
+            );
+        if self.interface.is_some() && !sees_packets {
+            return Err(unfit(
+                "-i goes with --reference ntp:HOST, --reference ntp:passive or --audit-server",
+            ));
+        }
+        let reference = plan_of(self.reference, self.poll, self.interface.as_deref());
+        let reference = reference.map_err(|why| {
+            unfit(match why {
+                Unfit::Poll => POLL_ALONE,
+                Unfit::Interface => {
+                    "--reference ntp:passive needs -i: the interface through which the host's \
+                     daemon asks its servers"
+                }
+            })
+        })?;
+        Ok(Plan::Clock(ClockPlan {
+            interval: self.interval,
+            duration: self.duration,
+            reference,
+            audited: self.interface.filter(|_| self.audit_server),
+            json: self.json,
+            log: self.log,
+            report: self.report,
+        }))
+    }
+}
+
+fn unfit(what: &str) -> clap::Error {
+    Cli::command().error(ErrorKind::ArgumentConflict, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let told = |words: &str| {
+            let words = words.split(' ').map(Into::into);
+            Cli::plan(words)
+                .map(drop)
+                .map_err(|error| error.to_string())
+        };
+        for (words, why) in [
+            ("tscap clock --reference ntp:passive", "needs -i"),
+            (
+                "tscap clock --reference /dev/ptp0 --poll 16",
+                "goes with --reference ntp:HOST",
+            ),
+            ("tscap clock -i eth0", "-i goes with"),
+            (
+                "tscap clock --reference ntp:a --poll 1025",
+                "the longest is 1024 s",
+            ),
+            ("tscap clock --audit-server", "--interface"),
+            (
+                "tscap clock --audit-server -i a --reference ntp:b",
+                "cannot be used with",
+            ),
+        ] {
+            let error = told(words).unwrap_err();
+            assert!(error.contains(why), "{words}: {error}");
+        }
+        for words in [
+            "tscap clock --reference ntp:passive -i eth0",
+            "tscap clock --reference ntp:a:1 --poll 8 -i eth0",
+            "tscap clock --audit-server -i eth0",
+        ] {
+            assert_eq!(told(words), Ok(()), "{words}");
+        }
+    }
+}

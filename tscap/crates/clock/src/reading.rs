@@ -1,0 +1,142 @@
+//! One look at the reference between two readings of the counter.
+
+use super::ns_per_cycle::FixedPointNs;
+use super::{NsPerCycle, RealNs, TscCycles};
+
+/// The reference, read between two readings of the counter. Its width in time plays
+/// the part that the round-trip time has between a client and a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bracket {
+    /// The counter before and after.
+    pub tsc: [TscCycles; 2],
+    /// The reference in between, on its own time scale: the first and the last
+    /// reading of it.
+    pub real: [RealNs; 2],
+}
+
+impl Bracket {
+    /// Cycles that the counter went on meanwhile.
+    pub(super) fn cycles(&self) -> u64 {
+        self.tsc[1].0.saturating_sub(self.tsc[0].0)
+    }
+}
+
+/// What a bracket says: at counter value `at` the reference read between `low` and
+/// `high`, strictly, whatever the parts of its width before and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The counter, cycles.
+    pub at: TscCycles,
+    /// The reference read more than this, ns.
+    pub low: u64,
+    /// The reference read less than this, ns.
+    pub high: u64,
+}
+
+impl Reading {
+    /// `None` if counter or reference went backwards inside.
+    pub fn new(bracket: &Bracket, rate: NsPerCycle) -> Option<Self> {
+        let Bracket { tsc, real } = bracket;
+        let span = tsc[1].0.checked_sub(tsc[0].0)?;
+        let at = tsc[0].0 + span / 2;
+        // Outwards; and readings are truncated to nanoseconds: the clock was up to 1 ns
+        // further, and the counter up to a count of its own.
+        let after = rate.span(tsc[1].0 - at).ns_up() + rate.count_ns();
+        let low = real[1].0.checked_sub(after)?;
+        let high = real[0]
+            .0
+            .checked_add(rate.span(at - tsc[0].0).ns_up())?
+            .checked_add(1)?;
+        (low <= high).then_some(Self {
+            at: TscCycles(at),
+            low,
+            high,
+        })
+    }
+
+    /// The best guess: the middle.
+    pub fn middle(&self) -> u64 {
+        self.low + (self.high - self.low) / 2
+    }
+
+    /// Twice the greatest error of the middle, ns.
+    pub fn width(&self) -> u64 {
+        self.high - self.low
+    }
+
+    /// From a time to the farther end, ns.
+    pub fn farther_ns(&self, time: u64) -> u64 {
+        let above = self.high.saturating_sub(time);
+        above.max(time.saturating_sub(self.low))
+    }
+
+    /// What it allows.
+    pub(crate) fn interval(&self) -> Interval {
+        Interval {
+            low: FixedPointNs::from_ns(i128::from(self.low)),
+            high: FixedPointNs::from_ns(i128::from(self.high)),
+        }
+    }
+}
+
+/// Where the reference can be at some counter value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Interval {
+    pub low: FixedPointNs,
+    pub high: FixedPointNs,
+}
+
+impl Interval {
+    /// The same `cycles` later, when the counter's period may be off by `ppb`.
+    pub fn carried(self, cycles: u64, rate: NsPerCycle, ppb: u64) -> Self {
+        let span = rate.span(cycles);
+        let slack = span.ppb(ppb);
+        Self {
+            low: self.low.plus(span).minus(slack),
+            high: self.high.plus(span).plus(slack),
+        }
+    }
+
+    /// What both allow.
+    pub fn meet(self, other: Self) -> Option<Self> {
+        let low = self.low.max(other.low);
+        let high = self.high.min(other.high);
+        (low <= high).then_some(Self { low, high })
+    }
+
+    /// How far they are from each other: negative if `other` is earlier, zero if
+    /// they meet.
+    pub fn gap_to(self, other: Self) -> FixedPointNs {
+        let later = other.low.minus(self.high).max(FixedPointNs(0));
+        let earlier = self.low.minus(other.high).max(FixedPointNs(0));
+        later.minus(earlier)
+    }
+
+    /// The nearest time that it allows.
+    pub fn nearest(self, time: FixedPointNs) -> FixedPointNs {
+        time.clamp(self.low, self.high)
+    }
+
+    /// From `time` to the farther end, ns, rounded up.
+    pub fn farther_ns(self, time: FixedPointNs) -> u64 {
+        self.high.minus(time).max(time.minus(self.low)).ns_up()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A third of a nanosecond is a nanosecond more on either side.
+    #[test]
+    fn what_it_allows_is_rounded_outwards() {
+        let rate = NsPerCycle::of(1, 3).unwrap();
+        let bracket = Bracket {
+            tsc: [TscCycles(0), TscCycles(8)],
+            real: [RealNs(100); 2],
+        };
+        let reading = Reading::new(&bracket, rate).unwrap();
+        assert_eq!((reading.low, reading.high), (98, 103));
+        assert_eq!(bracket.cycles(), 8);
+    }
+}

@@ -1,0 +1,446 @@
+//! The programs of a measurement on its interfaces.
+
+use std::os::fd::BorrowedFd;
+
+use tokio::task::yield_now;
+use tscap_common::hook::Slot;
+
+use super::plan::{Course, LivePlan, OutPoint};
+use super::scope::{open_namespace, visit};
+use crate::schema::Match;
+use crate::{At, MOST_EXITS};
+use tscap_base::failure::{Context as _, Failure, Hint as _};
+use tscap_base::kernel_files::KernelFiles;
+use tscap_capture::interface::{find, find_usable};
+use tscap_capture::netmask_for;
+use tscap_filter::LinkType;
+use tscap_live::settings::{JournalFolder, SettingsGuard};
+use tscap_network::bpf::{InterfaceLink, LinkPoint};
+use tscap_network::clsact::{Clsact, Side};
+use tscap_network::ethtool;
+use tscap_network::namespaces::Namespace;
+use tscap_network::netdev::{self, Link};
+use tscap_programs::hook::{
+    AttachError, AttachPoint, Attacher, Attachment, EgressPoint, HookChoice, Loaded, Port, Refusal,
+};
+
+/// The task, in errors.
+const TASK: &str = "measure at";
+const KINDS: [LinkType; 1] = [LinkType::Ethernet];
+
+/// Where a program of the measurement is.
+#[derive(Debug)]
+pub(super) struct Point {
+    /// The interface, for people.
+    pub interface: String,
+    /// What it is called as an exit.
+    pub name: &'static str,
+    /// Its program.
+    pub attachment: Attachment,
+    /// The program's place.
+    pub slot: Slot,
+    /// The way that it belongs to, and where on that it is.
+    pub way: usize,
+    /// As above.
+    pub at: At,
+}
+
+/// A way through what is measured, before its programs are attached.
+#[derive(Clone, Debug)]
+struct Way {
+    name: String,
+    entry: (Link, Seen),
+    exits: Vec<(Link, Seen)>,
+}
+
+/// How an interface shows a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    Received,
+    /// By the other end of a veth pair.
+    ReceivedByPeer,
+    BeforeQueueing,
+    BehindQueueing,
+}
+
+impl Seen {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Received => "xdp",
+            Self::ReceivedByPeer => "peer",
+            Self::BeforeQueueing => "egress",
+            Self::BehindQueueing => "tap",
+        }
+    }
+}
+
+/// All programs of a measurement; they are detached on drop, the entries first.
+pub(super) struct Points {
+    /// Where packets enter, then where they leave.
+    pub all: Vec<Point>,
+    /// Names of the ways.
+    pub ways: Vec<String>,
+    mirrors: Vec<InterfaceLink>,
+    changes: SettingsGuard,
+    /// Some are in other network namespaces.
+    is_elsewhere: bool,
+}
+
+/// The interfaces of a measurement, looked up.
+pub(super) struct Interfaces {
+    ways: Vec<Way>,
+    /// What is mirrored to which interface.
+    mirrored: Option<([Link; 2], Link)>,
+    scope: Option<Namespace>,
+    peer_scope: Option<Namespace>,
+    suits: Match,
+}
+
+impl Interfaces {
+    /// Looks up the interfaces of `plan`.
+    ///
+    /// # Errors
+    /// If one is not there, is down or is no Ethernet interface.
+    pub fn find(plan: &LivePlan) -> Result<Self, Failure> {
+        let scope = open_namespace(plan.namespace.as_ref())?;
+        let peer_scope = open_namespace(plan.peer_namespace.as_ref())?;
+        let (ways, mirrored, suits) = visit(scope.as_ref(), || ways(plan, peer_scope.as_ref()))??;
+        Ok(Self {
+            ways,
+            mirrored,
+            scope,
+            peer_scope,
+            suits,
+        })
+    }
+
+    /// What packets are matched by, if nobody says.
+    pub fn suitable_match(&self) -> Match {
+        self.suits
+    }
+
+    /// Most programs that are attached.
+    pub fn most_points(&self) -> u32 {
+        (self.ways.len() * (1 + MOST_EXITS)) as u32
+    }
+
+    /// Number of exits of each way.
+    pub fn exits(&self) -> impl Iterator<Item = usize> {
+        self.ways.iter().map(|way| way.exits.len())
+    }
+}
+
+impl LivePlan {
+    /// Does something in the network namespace of the interfaces, in this thread.
+    ///
+    /// # Errors
+    /// If it is not to be found or entered.
+    pub fn visit<T>(&self, work: impl FnOnce() -> T) -> Result<T, Failure> {
+        visit(open_namespace(self.namespace.as_ref())?.as_ref(), work)
+    }
+}
+
+type Found = (Vec<Way>, Option<([Link; 2], Link)>, Match);
+
+fn ways(plan: &LivePlan, peer_scope: Option<&Namespace>) -> Result<Found, Failure> {
+    let usable = |name: &str| find_usable(name, TASK, &KINDS);
+    let exits = |link: &Link| exits_of(plan.out_point, link, peer_scope);
+    let through = |entry: &Link, exit: &Link| {
+        Ok::<_, Failure>(Way {
+            name: format!("{} → {}", entry.name, exit.name),
+            entry: (entry.clone(), Seen::Received),
+            exits: exits(exit)?,
+        })
+    };
+    Ok(match &plan.course {
+        Course::Through {
+            entry,
+            exit,
+            is_both,
+        } => {
+            let (a, b) = (usable(entry)?, usable(exit)?);
+            if a.index == b.index {
+                return Err(Failure::new(format!(
+                    "cannot measure from {entry} to itself: --in and --out are one interface"
+                ))
+                .hint(format!(
+                    "--reflect {entry} measures replies that leave where requests came in"
+                )));
+            }
+            let suits = match a.master.is_some() && a.master == b.master {
+                true => Match::Bridge,
+                false => Match::Route,
+            };
+            let mut ways = vec![through(&a, &b)?];
+            if *is_both {
+                ways.push(through(&b, &a)?);
+            }
+            (ways, None, suits)
+        }
+        Course::Reflected(name) => {
+            let link = usable(name)?;
+            let way = Way {
+                name: format!("{name}, request to reply"),
+                entry: (link.clone(), Seen::Received),
+                exits: exits(&link)?,
+            };
+            (vec![way], None, Match::Reply)
+        }
+        Course::RoundTrip(name) => {
+            let link = usable(name)?;
+            let way = Way {
+                name: format!("{name}, there and back"),
+                entry: (link.clone(), Seen::BehindQueueing),
+                exits: vec![(link, Seen::Received)],
+            };
+            (vec![way], None, Match::Reply)
+        }
+        Course::Mirrored {
+            entry,
+            exit,
+            to,
+            from,
+        } => {
+            let (a, b, from) = (usable(entry)?, usable(exit)?, usable(from)?);
+            let to = find(to, "mirror to")?;
+            let way = Way {
+                name: format!("{} → {}", a.name, b.name),
+                entry: (from, Seen::Received),
+                exits: Vec::new(),
+            };
+            (vec![way], Some(([a, b], to)), Match::Route)
+        }
+    })
+}
+
+/// Where packets that leave by `link` are seen, the place that counts first.
+fn exits_of(
+    out_point: OutPoint,
+    link: &Link,
+    peer_scope: Option<&Namespace>,
+) -> Result<Vec<(Link, Seen)>, Failure> {
+    Ok(match out_point {
+        OutPoint::Tap => vec![
+            (link.clone(), Seen::BehindQueueing),
+            (link.clone(), Seen::BeforeQueueing),
+        ],
+        OutPoint::Egress => vec![(link.clone(), Seen::BeforeQueueing)],
+        OutPoint::Peer => vec![(peer_of(link, peer_scope)?, Seen::ReceivedByPeer)],
+    })
+}
+
+/// The other end of a veth pair, in its namespace.
+fn peer_of(link: &Link, scope: Option<&Namespace>) -> Result<Link, Failure> {
+    let name = &link.name;
+    let what = || format!("cannot find the other end of {name}");
+    if link.kind.as_deref() != Some("veth") {
+        return Err(Failure::new(format!("{}: it is no veth", what()))
+            .hint("--out-point tap sees what the driver gets"));
+    }
+    let Some(index) = peer_index(name).context(what())? else {
+        return Err(Failure::new(format!(
+            "{}: its driver does not tell it",
+            what()
+        )));
+    };
+    // Numbers are unique in a namespace only: the other end knows this one's too.
+    let found = visit(scope, || {
+        let link = netdev::by_index(index).context(what())?;
+        let link = link.filter(|link| link.kind.as_deref() == Some("veth"));
+        let Some(peer) = link else { return Ok(None) };
+        let back = peer_index(&peer.name).context(what())?;
+        Ok::<_, Failure>(Some((peer, back)))
+    })??;
+    let is_here = || link.lower == Some(index);
+    let peer =
+        found.filter(|(_, back)| *back == Some(link.index) && (scope.is_some() || is_here()));
+    peer.map(|(peer, _)| peer).ok_or_else(|| {
+        Failure::new(format!("{}: it is not number {index} there", what()))
+            .hint("name the network namespace that it is in: --peer-netns NAME")
+    })
+}
+
+/// Number of the other end of a veth pair, in the namespace of that one
+/// (`veth_get_ethtool_stats` in drivers/net/veth.c).
+fn peer_index(name: &str) -> Result<Option<u32>, ethtool::EthtoolError> {
+    let counters = ethtool::statistics(name)?;
+    let index = counters.iter().find(|(name, _)| name == "peer_ifindex");
+    let index = index.and_then(|(_, index)| u32::try_from(*index).ok());
+    Ok(index.filter(|index| *index > 0))
+}
+
+impl Points {
+    /// Attaches the programs of `loaded`: the exits before the entries, so that what is seen
+    /// at an entry can be seen at each exit.
+    ///
+    /// # Errors
+    /// If one can't be attached. Nothing stays attached then.
+    pub async fn attach(
+        plan: &LivePlan,
+        interfaces: &Interfaces,
+        loaded: &Loaded,
+    ) -> Result<Self, Failure> {
+        let mut points = Self {
+            all: Vec::new(),
+            ways: interfaces.ways.iter().map(|way| way.name.clone()).collect(),
+            mirrors: Vec::new(),
+            changes: SettingsGuard::new(JournalFolder::live(), KernelFiles::live()),
+            is_elsewhere: interfaces.scope.is_some() || interfaces.peer_scope.is_some(),
+        };
+        let ways = || interfaces.ways.iter().enumerate();
+        for (way, it) in ways() {
+            for (exit, place) in it.exits.iter().enumerate() {
+                points.add(plan, interfaces, loaded, place, (way, At::Exit(exit)))?;
+                // A request to end is heard here.
+                yield_now().await;
+            }
+        }
+        for (way, it) in ways() {
+            points.add(plan, interfaces, loaded, &it.entry, (way, At::Entry))?;
+            yield_now().await;
+        }
+        if let Some(mirrored) = &interfaces.mirrored {
+            visit(interfaces.scope.as_ref(), || {
+                points.mirror(mirrored, loaded)
+            })??;
+        }
+        Ok(points)
+    }
+
+    fn add(
+        &mut self,
+        plan: &LivePlan,
+        interfaces: &Interfaces,
+        loaded: &Loaded,
+        (link, seen): &(Link, Seen),
+        (way, at): (usize, At),
+    ) -> Result<(), Failure> {
+        let number = self.all.len() as u32;
+        let scope = match seen {
+            Seen::ReceivedByPeer => interfaces.peer_scope.as_ref().or(interfaces.scope.as_ref()),
+            _ => interfaces.scope.as_ref(),
+        };
+        let filter = plan.filter.as_ref();
+        let netmask = visit(scope, || netmask_for(filter, link))??;
+        let filter = filter
+            .map(|it| it.program_for(LinkType::Ethernet, netmask))
+            .transpose()?;
+        let port = Port {
+            link,
+            number,
+            filter,
+        };
+        let attachment = visit(scope, || {
+            let changes = &mut self.changes;
+            let by_filter = &mut |program: BorrowedFd<'_>, link: &Link, side: Side| {
+                let attached: Result<Clsact, Refusal> =
+                    Ok(changes.attach_filter(program, link, side, "tscap")?);
+                attached
+            };
+            let mut attacher = Attacher { loaded, by_filter };
+            match seen {
+                Seen::Received | Seen::ReceivedByPeer => attacher.received(&port, HookChoice::Auto),
+                Seen::BeforeQueueing => attacher.sent(&port, EgressPoint::Qdisc),
+                Seen::BehindQueueing => attacher.tapped(&port),
+            }
+        })?;
+        let attachment = attachment.map_err(not_attached)?;
+        let label = scope
+            .map(|it| format!(" in {}", it.label()))
+            .unwrap_or_default();
+        self.all.push(Point {
+            interface: format!("{}{label}", link.name),
+            name: seen.name(),
+            slot: Slot::of(number, attachment.at.hook().direction()),
+            attachment,
+            way,
+            at,
+        });
+        Ok(())
+    }
+
+    /// Mirrors what the first interface receives and what the second one sends.
+    fn mirror(
+        &mut self,
+        ([entry, exit], to): &([Link; 2], Link),
+        loaded: &Loaded,
+    ) -> Result<(), Failure> {
+        let what = format!("cannot mirror to {}", to.name);
+        let program = loaded.mirror_to(to.index).context(what.clone())?;
+        for (link, at) in [(exit, LinkPoint::TcxEgress), (entry, LinkPoint::TcxIngress)] {
+            let program = std::os::fd::AsFd::as_fd(&program);
+            let mirror = InterfaceLink::attach(program, link.index, at);
+            let mirror = mirror.context(format!("{what} what {} has", link.name));
+            self.mirrors
+                .push(mirror.hint("mirroring by tcx needs Linux 6.6")?);
+        }
+        Ok(())
+    }
+
+    /// The slots, for the account.
+    pub fn slots(&self) -> Vec<Slot> {
+        self.all.iter().map(|point| point.slot).collect()
+    }
+
+    /// Detaches the programs of entries: what is inside can still be seen when it leaves.
+    /// With mirrored ends there is nothing else, and nothing is detached.
+    pub fn close_entries(&self) {
+        for point in self.all.iter().filter(|point| point.at == At::Entry) {
+            if self.mirrors.is_empty() {
+                // An interface that is gone has no program.
+                let _ = point.attachment.held.detach();
+            }
+        }
+        // The copy of what enters comes first.
+        if let Some(entry) = self.mirrors.last() {
+            let _ = entry.detach();
+        }
+    }
+
+    /// What was changed, and whether it may be in other network namespaces.
+    pub fn changes(&mut self) -> (Option<&mut SettingsGuard>, bool) {
+        (Some(&mut self.changes), self.is_elsewhere)
+    }
+
+    /// Detaches all programs.
+    pub fn close(&self) {
+        for mirror in &self.mirrors {
+            let _ = mirror.detach();
+        }
+        for point in &self.all {
+            let _ = point.attachment.held.detach();
+        }
+    }
+
+    /// What a reader must know of where packets are stamped.
+    pub fn warnings(&self) -> Vec<String> {
+        let late = |point: &&Point| {
+            point.at == At::Entry
+                && !point.attachment.at.is_in_driver()
+                && point.attachment.at != AttachPoint::Tap
+        };
+        let late = self.all.iter().filter(late).map(|point| {
+            format!(
+                "{}: packets are stamped in the network stack, at {}, where they may be \
+                 aggregates (GRO), which match nothing: ethtool -K {} gro off",
+                point.interface,
+                point.attachment.hook(),
+                point.interface
+            )
+        });
+        late.collect()
+    }
+}
+
+/// What helps where a program can't be attached.
+pub fn not_attached(error: AttachError) -> Failure {
+    let hint = match &error {
+        AttachError::Busy { .. } => "tscap doctor -i names what is there",
+        AttachError::Refused {
+            at: AttachPoint::Tap,
+            ..
+        } => "it needs CAP_NET_RAW: run as root",
+        _ => "dmesg may say more",
+    };
+    Failure::from_error(error, "cannot attach the program").hint(hint)
+}

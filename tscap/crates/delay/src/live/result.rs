@@ -1,0 +1,194 @@
+//! What a live measurement has found.
+
+use std::collections::BTreeMap;
+
+use super::drain::{Drained, Times};
+use super::points::Point;
+use super::way::{Ended, Seen};
+use super::{Course, Running};
+use crate::schema::{Exit, How, Match, Passage, Spot};
+use crate::{At, Packet};
+use tscap_base::failure::{Context as _, Failure};
+use tscap_base::text::numbers::counted;
+use tscap_clock::Tracker;
+use tscap_file::accounting::Outcomes;
+use tscap_programs::hook::Shares;
+
+/// A slow packet, and between which interfaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlowPacket {
+    /// Where it entered.
+    pub entry: String,
+    /// Where it left.
+    pub exit: String,
+    /// It.
+    pub packet: Packet,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Result {
+    /// Where packets were seen.
+    pub how: How,
+    /// What they were matched by.
+    pub matched_by: Match,
+    /// The function that reads the clock of the stamps.
+    pub clock: String,
+    /// How long packets entered, s.
+    pub seconds: f64,
+    /// Memory of the matcher, bytes.
+    pub memory_bytes: u64,
+    /// The ways.
+    pub passages: Vec<Passage>,
+    /// The slowest packets, where they were kept.
+    pub slowest: Vec<SlowPacket>,
+    /// Whether each frame that the programs saw has an outcome.
+    pub adds_up: bool,
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+}
+
+/// What became of a measurement that has ended.
+pub(super) fn of(
+    mut running: Running,
+    drained: Drained,
+    seconds: f64,
+) -> std::result::Result<Result, Failure> {
+    let counters = &running.loaded.counters;
+    let slots = running.points.slots();
+    let what = "cannot account for the frames";
+    let losses = counters.losses(&slots, &Shares::all()).context(what)?;
+    let losses = losses.into_iter().next().unwrap_or_default();
+    let seen = counters.seen().context(what)?.sum();
+    let Drained {
+        ways,
+        mut tracker,
+        end,
+    } = drained;
+    let times = Times::of(&mut tracker);
+    let bound_ns = |longest: i64| bound_ns(&tracker, longest);
+    let ends = ways.into_iter().map(|way| way.end(end, &times, bound_ns));
+    let ends: Vec<_> = ends.collect();
+    let points = &running.points;
+    let accounted: u64 = losses.iter().map(Outcomes::total).sum::<u64>()
+        + ends
+            .iter()
+            .flat_map(|it| it.seen)
+            .map(|it| it.keyed + it.unkeyed)
+            .sum::<u64>();
+    let mut warnings = std::mem::take(&mut running.warnings);
+    if let Ok(mut trouble) = running.shared.trouble.lock() {
+        warnings.append(&mut trouble);
+    }
+    let is_mirrored = matches!(running.plan.course, Course::Mirrored { .. });
+    if is_mirrored {
+        let lost = running.loaded.mirror_losses().context(what)?;
+        warnings.extend(without_copy(lost));
+    }
+    let mut passages = Vec::new();
+    let mut slowest = Vec::new();
+    for (way, ended) in ends.into_iter().enumerate() {
+        let spots = points.all.iter().zip(&losses);
+        let spots = spots.filter(|(point, _)| point.way == way);
+        let spots: Vec<_> = spots
+            .map(|(point, lost)| (point, spot(point, lost, &ended)))
+            .collect();
+        let (passage, kept) = passage(&points.ways[way], spots, ended, is_mirrored);
+        slowest.extend(kept);
+        passages.push(passage);
+    }
+    Ok(Result {
+        how: running.plan.course.how(),
+        matched_by: running.matched_by,
+        clock: running.path.function().to_owned(),
+        seconds,
+        memory_bytes: running.memory_bytes,
+        passages,
+        slowest,
+        adds_up: seen == accounted,
+        warnings,
+    })
+}
+
+fn without_copy(lost: u64) -> Option<String> {
+    let says = format!(
+        "{} not sent to the mirrored port: a packet with one copy is lost inside or originated, one \
+         with none is in no account",
+        counted(lost, "mirrored frame")
+    );
+    (lost > 0).then_some(says)
+}
+
+/// Greatest error of a delay up to `longest_ns`: that of both stamps, each with its rounding,
+/// and for a counter that of its rate.
+fn bound_ns(tracker: &Tracker, longest_ns: i64) -> u64 {
+    let ends = 2 * (tracker.stamp_error_ns() + 1);
+    let rate_ppb = tracker
+        .counter_report()
+        .map_or(0, |report| report.rate_bound_ppb);
+    let by_rate = u128::from(longest_ns.unsigned_abs()) * u128::from(rate_ppb) / 1_000_000_000;
+    ends + u64::try_from(by_rate)
+        .unwrap_or(u64::MAX - ends)
+        .min(u64::MAX - ends)
+}
+
+fn spot(point: &Point, lost: &Outcomes, ended: &Ended) -> Spot {
+    let Seen { keyed, unkeyed } = match point.at {
+        At::Entry => ended.seen[0],
+        At::Exit(exit) => ended.seen[1 + exit],
+    };
+    let counts = lost.entries().filter(|(_, count)| *count > 0);
+    let unrecorded: BTreeMap<_, _> = counts
+        .map(|(entry, count)| (entry.name.to_owned(), count))
+        .collect();
+    Spot {
+        interface: point.interface.clone(),
+        hook: point.attachment.hook(),
+        seen: keyed + unkeyed + lost.total(),
+        unkeyed,
+        unrecorded,
+        keyed,
+    }
+}
+
+fn passage(
+    name: &str,
+    spots: Vec<(&Point, Spot)>,
+    ended: Ended,
+    is_mirrored: bool,
+) -> (Passage, Vec<SlowPacket>) {
+    let of = |at: At| spots.iter().find(|(point, _)| point.at == at);
+    let (_, entry) = of(At::Entry).expect("each way has an entry");
+    let figures = ended.accounts.into_iter().zip(ended.delays).enumerate();
+    let exits = figures.map(|(exit, (account, delays))| {
+        let (point, spot) = match of(At::Exit(exit)) {
+            Some((point, spot)) => (point.name, spot.clone()),
+            // Both sightings are at one place.
+            None => ("mirror", entry.clone()),
+        };
+        Exit {
+            point: if is_mirrored {
+                "mirror".into()
+            } else {
+                point.into()
+            },
+            spot,
+            account,
+            delays,
+        }
+    });
+    let exits: Vec<_> = exits.collect();
+    let slow = ended.worst.into_iter().map(|packet| SlowPacket {
+        entry: entry.interface.clone(),
+        exit: exits[0].spot.interface.clone(),
+        packet,
+    });
+    let slow = slow.collect();
+    let passage = Passage {
+        name: name.to_owned(),
+        entry: entry.clone(),
+        exits,
+        queueing: ended.queueing,
+    };
+    (passage, slow)
+}

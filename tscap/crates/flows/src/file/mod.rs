@@ -1,0 +1,123 @@
+//! Flows of a capture.
+//!
+//! The file is read twice: which stamps intervals can be measured by, and what is said of their
+//! errors, is known only when all of it was looked at.
+
+mod survey;
+
+use std::io::{Read, Seek};
+
+use super::flow::Packet;
+use super::flows::{FlowOptions, Flows};
+use super::schema::{Account, FlowReport, Place, Sort};
+use survey::{Source, Survey};
+use tscap_clock::{RawStamp, RealNs};
+use tscap_file::accounting::Direction;
+use tscap_file::pcapng::{Origin, Packet as Captured, Record};
+use tscap_filter::{Frame, Program, packet_type};
+use tscap_streams::{CaptureError, each_record};
+
+/// What is to be found in a capture.
+#[derive(Clone, Debug)]
+pub struct FilePlan {
+    /// What flows are.
+    pub options: FlowOptions,
+    /// Which ones come first.
+    pub sort: Sort,
+    /// So many have histogram and series.
+    pub top: usize,
+    /// Only the packets that match.
+    pub filter: Option<Program>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileResult {
+    /// The time of the first packet; `None` if there is none.
+    pub started: Option<RealNs>,
+    /// From the first packet to the last one, s.
+    pub seconds: f64,
+    /// What became of the packets.
+    pub account: Account,
+    /// Where they were stamped.
+    pub places: Vec<Place>,
+    /// The flows.
+    pub flows: Vec<FlowReport>,
+    /// Where it was captured, as its sections say, each answer once.
+    pub captured: Vec<Origin>,
+    /// Whether all of the file was read.
+    pub is_whole: bool,
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+}
+
+/// Gathers the flows of a pcapng file, of tscap or of another program. What can't be
+/// read of it is left out, with a warning.
+///
+/// # Errors
+/// If it is no capture, or can't be read twice.
+pub fn measure_file<R: Read + Seek>(
+    file: &mut R,
+    plan: &FilePlan,
+) -> Result<FileResult, CaptureError> {
+    let mut survey = Survey::default();
+    let end = each_record(file, usize::MAX, |record| survey.take(record))?;
+    survey.end(&end);
+    let sources = survey.sources();
+    let clocks: Vec<_> = sources.iter().flat_map(|it| it.clocks.clone()).collect();
+    let times = survey.times();
+    let [first_ns, last_ns] = times.map_or([0; 2], |times| times.map(|it| it.0));
+    let mut flows = Flows::new(plan.options.clone());
+    let mut filtered = 0;
+    // No further than the first time: the file may be growing.
+    each_record(file, survey.records, |record| match record {
+        Record::Packet(packet) => {
+            let source = &sources[packet.interface as usize];
+            match &plan.filter {
+                _ if !source.is_ethernet => flows.add_not_ethernet(),
+                Some(filter) if !is_wanted(filter, &packet) => filtered += 1,
+                _ => flows.add(&seen(&packet, source, first_ns), &clocks),
+            }
+        }
+        Record::Untimed { .. } => flows.add_untimed(),
+        Record::Section(_) | Record::Interface(_) | Record::Statistics(..) | Record::Damaged(_) => {
+        }
+    })?;
+    let mut account = flows.account().clone();
+    account.note_unrecorded("filtered", filtered);
+    Ok(FileResult {
+        started: times.map(|[first, _]| RealNs(first.0)),
+        seconds: (last_ns - first_ns) as f64 / 1e9,
+        account,
+        flows: flows.reports(plan.top, plan.sort, &clocks),
+        places: clocks.into_iter().map(|it| it.place).collect(),
+        captured: survey.captured.clone(),
+        is_whole: end.is_whole(),
+        warnings: survey.warnings(&end),
+    })
+}
+
+fn is_wanted(filter: &Program, packet: &Captured) -> bool {
+    let frame = Frame {
+        length: packet.origlen,
+        packet_type: packet_type(packet.direction),
+        ..Frame::received(&packet.data)
+    };
+    filter.verdict(&frame) > 0
+}
+
+fn seen<'a>(packet: &'a Captured, source: &Source, first_ns: u64) -> Packet<'a> {
+    let raw = packet.raw.filter(|_| source.is_raw);
+    Packet {
+        place: source.first_place + u16::from(packet.direction == Direction::Out),
+        stamp: raw.unwrap_or(RawStamp(packet.time.0)),
+        at_ns: packet.time.0.saturating_sub(first_ns),
+        tai: source.clock.to_tai(packet.time),
+        host: source.clock.moment(packet.time, raw),
+        data: &packet.data,
+        origlen: packet.origlen,
+    }
+}
+
+#[cfg(test)]
+mod tests;

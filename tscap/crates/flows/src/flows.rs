@@ -1,0 +1,248 @@
+//! The table of flows, and the account of all packets.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use super::flow::{Flow, Packet};
+use super::key::FlowKey;
+use super::look::{Found, Look, look};
+use super::rtp::ClockRates;
+use super::schema::{Account, FlowBy, FlowReport, Place, Sort};
+use tscap_clock::CounterReport;
+
+/// What flows are, and how many there may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowOptions {
+    /// What a flow is.
+    pub by: FlowBy,
+    /// Whether packets inside VXLAN and GRE are the ones that count.
+    pub looks_inside: bool,
+    /// Most flows at a time.
+    pub max_flows: usize,
+    /// Clock rates of RTP's payload types.
+    pub rates: ClockRates,
+}
+
+impl FlowOptions {
+    /// Memory that the table takes at most, bytes: flows and their index, the longest lists of
+    /// [`Flows::reports`] not among them.
+    pub fn memory_bytes(&self) -> usize {
+        // The index is at most 7/8 full, and has twice as many places when it grows.
+        let index = size_of::<(FlowKey, u32)>() + 1;
+        self.max_flows * (Flow::most_bytes(self.by) + size_of::<Links>() + 2 * index)
+    }
+}
+
+/// What the clock of each place says, when figures are made.
+#[derive(Clone, Debug)]
+pub struct PlaceClock {
+    /// Where, and how far it can be trusted.
+    pub place: Place,
+    /// The rate of its counter, where a counter stamps.
+    pub counter: Option<CounterReport>,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// The neighbours of a flow in the order of their latest packets.
+#[derive(Clone, Copy, Debug)]
+struct Links {
+    newer: u32,
+    older: u32,
+}
+
+/// All flows so far. No memory is taken for a packet of a flow that is known.
+#[derive(Debug)]
+pub struct Flows {
+    options: FlowOptions,
+    account: Account,
+    index: HashMap<FlowKey, u32>,
+    flows: Vec<Flow>,
+    links: Vec<Links>,
+    newest: u32,
+    oldest: u32,
+    /// Flows that were taken out of the table, up to as many as it holds.
+    evicted: Vec<FlowReport>,
+}
+
+impl Flows {
+    /// None yet.
+    pub fn new(options: FlowOptions) -> Self {
+        Self {
+            account: Account::default(),
+            index: HashMap::new(),
+            flows: Vec::new(),
+            links: Vec::new(),
+            newest: NONE,
+            oldest: NONE,
+            evicted: Vec::new(),
+            options,
+        }
+    }
+
+    /// Takes in a packet, in order of arrival, with the clocks of all places.
+    ///
+    /// # Panics
+    /// If its place has no clock.
+    #[inline]
+    pub fn add(&mut self, packet: &Packet<'_>, clocks: &[PlaceClock]) {
+        self.account.seen += 1;
+        let FlowOptions {
+            by, looks_inside, ..
+        } = self.options;
+        match look(packet.data, packet.origlen, by, looks_inside) {
+            Look::Flow(found) => self.add_to_flow(packet, &found, clocks),
+            Look::Fragment => self.account.fragments += 1,
+            Look::NonIp => self.account.non_ip += 1,
+            Look::WithoutKey => self.account.without_key += 1,
+            Look::Malformed => self.account.malformed += 1,
+            Look::Cut => self.account.cut += 1,
+        }
+    }
+
+    /// Counts a frame of an interface that is not Ethernet.
+    pub fn add_not_ethernet(&mut self) {
+        self.account.seen += 1;
+        self.account.not_ethernet += 1;
+    }
+
+    /// Counts a frame without a time.
+    pub fn add_untimed(&mut self) {
+        self.account.seen += 1;
+        self.account.untimed += 1;
+    }
+
+    fn add_to_flow(&mut self, packet: &Packet<'_>, found: &Found, clocks: &[PlaceClock]) {
+        self.account.in_flows += 1;
+        let key = FlowKey {
+            place: packet.place,
+            vlans: found.vlans,
+            is_inner: found.is_inner,
+            id: found.id,
+        };
+        if let Some(number) = self.index.get(&key).copied() {
+            let counter = clocks[usize::from(packet.place)].counter.as_ref();
+            let flow = &mut self.flows[number as usize];
+            flow.add(packet, &found.carries, counter, &self.options.rates);
+            if number != self.newest {
+                self.unlink(number);
+                self.link_newest(number);
+            }
+            return;
+        }
+        let flow = Flow::new(key, packet, &found.carries, &self.options.rates);
+        let number = if self.flows.len() < self.options.max_flows {
+            self.flows.push(flow);
+            let links = Links {
+                newer: NONE,
+                older: NONE,
+            };
+            self.links.push(links);
+            (self.flows.len() - 1) as u32
+        } else {
+            let number = self.oldest;
+            self.unlink(number);
+            let idle = std::mem::replace(&mut self.flows[number as usize], flow);
+            self.index.remove(&idle.key);
+            self.evict(&idle, clocks);
+            number
+        };
+        self.link_newest(number);
+        self.index.insert(key, number);
+    }
+
+    fn evict(&mut self, idle: &Flow, clocks: &[PlaceClock]) {
+        let evicted = &mut self.account.evicted;
+        evicted.flows += 1;
+        if self.evicted.len() < self.options.max_flows {
+            let report = report_of(idle, clocks, false);
+            self.evicted.push(FlowReport {
+                evicted: true,
+                ..report
+            });
+            return;
+        }
+        evicted.unlisted += 1;
+        evicted.unlisted_packets += idle.packets;
+        evicted.unlisted_bytes += idle.bytes;
+        evicted.unlisted_lost += idle.lost();
+    }
+
+    fn unlink(&mut self, number: u32) {
+        let Links { newer, older } = self.links[number as usize];
+        match newer {
+            NONE => self.newest = older,
+            newer => self.links[newer as usize].older = older,
+        }
+        match older {
+            NONE => self.oldest = newer,
+            older => self.links[older as usize].newer = newer,
+        }
+    }
+
+    fn link_newest(&mut self, number: u32) {
+        let older = self.newest;
+        self.links[number as usize] = Links { newer: NONE, older };
+        match older {
+            NONE => self.oldest = number,
+            older => self.links[older as usize].newer = number,
+        }
+        self.newest = number;
+    }
+
+    /// The account so far.
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Flows in the table.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Whether there is no flow.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// The first `top` flows of the table by `sort`, without histogram and series.
+    pub fn top(&self, top: usize, sort: Sort, clocks: &[PlaceClock]) -> Vec<FlowReport> {
+        let order = self.order(top, sort);
+        let flows = order.into_iter().map(|number| &self.flows[number]);
+        flows.map(|flow| report_of(flow, clocks, false)).collect()
+    }
+
+    /// All flows by `sort`, those in the table first; the first `top` with histogram and
+    /// series.
+    pub fn reports(mut self, top: usize, sort: Sort, clocks: &[PlaceClock]) -> Vec<FlowReport> {
+        let order = self.order(self.flows.len(), sort);
+        let flows = order.into_iter().enumerate();
+        let flows = flows.map(|(rank, at)| report_of(&self.flows[at], clocks, rank < top));
+        let mut all: Vec<_> = flows.collect();
+        all.append(&mut self.evicted);
+        all
+    }
+
+    /// Numbers of the first `top` flows by `sort`; of equals, the earlier flow first.
+    fn order(&self, top: usize, sort: Sort) -> Vec<usize> {
+        let ranks = self.flows.iter().map(|flow| flow.rank(sort));
+        let mut ranks: Vec<_> = ranks.enumerate().collect();
+        let by_rank = |one: &(usize, f64), other: &(usize, f64)| -> Ordering {
+            other.1.total_cmp(&one.1).then(one.0.cmp(&other.0))
+        };
+        if top < ranks.len() {
+            ranks.select_nth_unstable_by(top, by_rank);
+            ranks.truncate(top);
+        }
+        ranks.sort_unstable_by(by_rank);
+        ranks.into_iter().map(|(number, _)| number).collect()
+    }
+}
+
+fn report_of(flow: &Flow, clocks: &[PlaceClock], is_whole: bool) -> FlowReport {
+    let clock = &clocks[usize::from(flow.key.place)];
+    flow.report(&clock.place, clock.counter.as_ref(), is_whole)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! The programs of a measurement at their layers.
+
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+
+use tokio::task::yield_now;
+use tscap_common::hook::{Direction, Slot};
+
+use super::LivePlan;
+use super::hardware::Hardware;
+use crate::layers::schema::Absent;
+use tscap_base::failure::Failure;
+use tscap_base::kernel_files::KernelFiles;
+use tscap_capture::PtpClocks;
+use tscap_capture::interface::find_usable;
+use tscap_delay::live::{open_namespace, visit};
+use tscap_filter::LinkType;
+use tscap_host::cgroup;
+use tscap_live::settings::{JournalFolder, SettingsGuard};
+use tscap_network::clsact::{Clsact, Side};
+use tscap_network::namespaces::Namespace;
+use tscap_network::netdev::Link;
+use tscap_programs::hook::{Attacher, Layer, LayerAttacher, LayerPoint, Loaded, Port, Refusal};
+
+/// The task, in errors.
+const TASK: &str = "measure at";
+const KINDS: [LinkType; 1] = [LinkType::Ethernet];
+
+/// The interface of a measurement, looked up.
+pub(super) struct Interface {
+    link: Link,
+    scope: Option<Namespace>,
+    cgroup: Option<PathBuf>,
+}
+
+impl Interface {
+    /// Looks it up.
+    ///
+    /// # Errors
+    /// If it is not there, is down or is no Ethernet interface.
+    pub fn find(plan: &LivePlan) -> Result<Self, Failure> {
+        let scope = open_namespace(plan.namespace.as_ref())?;
+        let link = visit(scope.as_ref(), || {
+            find_usable(&plan.interface, TASK, &KINDS)
+        })??;
+        let cgroup = plan.cgroup.clone();
+        Ok(Self {
+            link,
+            scope,
+            cgroup: cgroup.or_else(|| cgroup::root(&KernelFiles::live())),
+        })
+    }
+
+    /// What it is called, with its namespace.
+    pub fn label(&self) -> String {
+        let scope = self.scope.as_ref();
+        let label = scope.map(|it| format!(" in {}", it.label()));
+        format!("{}{}", self.link.name, label.unwrap_or_default())
+    }
+}
+
+/// All programs of a measurement, in the order of their layers; they are detached on drop.
+pub(super) struct Points {
+    pub all: Vec<LayerPoint>,
+    pub absent: Vec<Absent>,
+    /// The layer before them, if it can be had.
+    pub hardware: Option<Hardware>,
+    /// Index among those that are measured of each layer that was asked for.
+    pub layers: Vec<Option<usize>>,
+    changes: SettingsGuard,
+    is_elsewhere: bool,
+}
+
+impl Points {
+    /// Attaches the programs of `loaded`, the last layer first: a packet that is seen at one
+    /// meets the programs of those behind it.
+    ///
+    /// # Errors
+    /// If fewer than two layers can be had. Nothing stays attached then.
+    pub async fn attach(
+        plan: &LivePlan,
+        interface: &Interface,
+        loaded: &Loaded,
+        clocks: &mut PtpClocks,
+    ) -> Result<Self, Failure> {
+        let mut changes = SettingsGuard::new(JournalFolder::live(), KernelFiles::live());
+        let (mut all, mut absent) = (Vec::new(), Vec::new());
+        let mut found = vec![false; plan.layers.len()];
+        let mut hardware = match plan.layers.first() {
+            Some(Layer::Hw) => {
+                let scope = interface.scope.as_ref();
+                Some(visit(scope, || Hardware::find(&interface.link, clocks))?)
+            }
+            _ => None,
+        };
+        for (number, layer) in plan.layers.iter().copied().enumerate().rev() {
+            if layer == Layer::Hw {
+                continue;
+            }
+            let port = Port {
+                link: &interface.link,
+                number: number as u32,
+                filter: None,
+            };
+            let attached = visit(interface.scope.as_ref(), || {
+                let by_filter = &mut |program: BorrowedFd<'_>, link: &Link, side: Side| {
+                    let attached: Result<Clsact, Refusal> =
+                        Ok(changes.attach_filter(program, link, side, "tscap")?);
+                    attached
+                };
+                let mut attacher = LayerAttacher {
+                    attacher: Attacher { loaded, by_filter },
+                    cgroup: interface.cgroup.as_deref(),
+                };
+                if layer == Layer::Xdp && matches!(hardware, Some(Ok(_))) {
+                    match attacher.attach(Layer::Hw, &port) {
+                        Ok(point) => return Ok(point),
+                        Err(error) => hardware = Some(Err(error.says())),
+                    }
+                }
+                attacher.attach(layer, &port)
+            })?;
+            // A request to end is heard here.
+            yield_now().await;
+            match attached {
+                Ok(point) => {
+                    found[number] = true;
+                    all.push(point);
+                }
+                Err(error) => absent.push(Absent {
+                    layer,
+                    why: error.says(),
+                }),
+            }
+        }
+        let hardware = match hardware {
+            Some(Ok(hardware)) => Some(hardware),
+            Some(Err(why)) => {
+                let layer = Layer::Hw;
+                absent.push(Absent { layer, why });
+                None
+            }
+            None => None,
+        };
+        if hardware.is_some() {
+            found[0] = true;
+        }
+        all.reverse();
+        absent.reverse();
+        if all.len() + usize::from(hardware.is_some()) < 2 {
+            return Err(too_few(&all, &absent));
+        }
+        let mut next = 0..;
+        let layers = found.into_iter().map(|is_found| match is_found {
+            true => next.next(),
+            false => None,
+        });
+        Ok(Self {
+            all,
+            absent,
+            hardware,
+            layers: layers.collect(),
+            changes,
+            is_elsewhere: interface.scope.is_some(),
+        })
+    }
+
+    /// The layers that are measured.
+    pub fn measured(&self) -> Vec<Layer> {
+        let hardware = self.hardware.iter().map(|_| Layer::Hw);
+        hardware
+            .chain(self.all.iter().map(|point| point.layer))
+            .collect()
+    }
+
+    /// Of the programs, in the order of their layers.
+    pub fn slots(&self) -> Vec<Slot> {
+        let numbers = (0..).zip(&self.layers);
+        let measured = numbers.filter(|(_, layer)| layer.is_some());
+        measured
+            .skip(usize::from(self.hardware.is_some()))
+            .map(|(number, _)| Slot::of(number, Direction::In))
+            .collect()
+    }
+
+    /// What was changed, and whether it may be in another network namespace.
+    pub fn changes(&mut self) -> (Option<&mut SettingsGuard>, bool) {
+        (Some(&mut self.changes), self.is_elsewhere)
+    }
+
+    /// Detaches all programs, the first layer first.
+    pub fn close(&self) {
+        for point in &self.all {
+            // An interface that is gone has no program.
+            let _ = point.detach();
+        }
+    }
+}
+
+fn too_few(all: &[LayerPoint], absent: &[Absent]) -> Failure {
+    let why: Vec<_> = absent
+        .iter()
+        .map(|it| format!("{}: {}", it.layer, it.why))
+        .collect();
+    let what = match all {
+        [] => "cannot measure: no layer can be had".to_owned(),
+        [one, ..] => format!("cannot measure: only the layer {} can be had", one.layer),
+    };
+    Failure::new(format!("{what} ({})", why.join("; "))).hint("--layers needs two at least")
+}

@@ -1,0 +1,174 @@
+//! The programs of a measurement on its interfaces.
+
+use std::os::fd::BorrowedFd;
+
+use tokio::task::yield_now;
+use tscap_common::hook::Slot;
+
+use super::LivePlan;
+use tscap_base::failure::Failure;
+use tscap_base::kernel_files::KernelFiles;
+use tscap_capture::interface::find_usable;
+use tscap_capture::{DirectionChoice, netmask_for};
+use tscap_delay::live::{not_attached, open_namespace, visit};
+use tscap_file::accounting::Direction;
+use tscap_filter::LinkType;
+use tscap_live::settings::{JournalFolder, SettingsGuard};
+use tscap_network::clsact::{Clsact, Side};
+use tscap_network::namespaces::Namespace;
+use tscap_network::netdev::Link;
+use tscap_programs::hook::{Attacher, Attachment, EgressPoint, HookChoice, Loaded, Port, Refusal};
+
+/// The task, in errors.
+const TASK: &str = "measure at";
+const KINDS: [LinkType; 1] = [LinkType::Ethernet];
+
+/// A program on an interface.
+#[derive(Debug)]
+pub(super) struct Point {
+    /// The interface, for people.
+    pub interface: String,
+    pub direction: Direction,
+    pub attachment: Attachment,
+    pub slot: Slot,
+}
+
+/// The interfaces of a measurement, looked up.
+pub(super) struct Interfaces {
+    links: Vec<Link>,
+    scope: Option<Namespace>,
+    direction: DirectionChoice,
+}
+
+impl Interfaces {
+    /// Looks up the interfaces of `plan`.
+    ///
+    /// # Errors
+    /// If one is not there, is down or is no Ethernet interface.
+    pub fn find(plan: &LivePlan) -> Result<Self, Failure> {
+        let scope = open_namespace(plan.namespace.as_ref())?;
+        let links = visit(scope.as_ref(), || {
+            let names = plan.interfaces.iter();
+            let links = names.map(|name| find_usable(name, TASK, &KINDS));
+            links.collect::<Result<Vec<_>, Failure>>()
+        })??;
+        Ok(Self {
+            links,
+            scope,
+            direction: plan.direction,
+        })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.links.len() as u32
+    }
+}
+
+/// All programs of a measurement; they are detached on drop.
+pub(super) struct Points {
+    pub all: Vec<Point>,
+    changes: SettingsGuard,
+    is_elsewhere: bool,
+}
+
+impl Points {
+    /// Attaches the programs of `loaded`.
+    ///
+    /// # Errors
+    /// If one can't be attached. Nothing stays attached then.
+    pub async fn attach(
+        plan: &LivePlan,
+        interfaces: &Interfaces,
+        loaded: &Loaded,
+    ) -> Result<Self, Failure> {
+        let mut points = Self {
+            all: Vec::new(),
+            changes: SettingsGuard::new(JournalFolder::live(), KernelFiles::live()),
+            is_elsewhere: interfaces.scope.is_some(),
+        };
+        for (number, link) in (0..).zip(&interfaces.links) {
+            for direction in interfaces.direction.of(link) {
+                points.add(plan, interfaces, loaded, (number, link), *direction)?;
+                // A request to end is heard here.
+                yield_now().await;
+            }
+        }
+        Ok(points)
+    }
+
+    fn add(
+        &mut self,
+        plan: &LivePlan,
+        interfaces: &Interfaces,
+        loaded: &Loaded,
+        (number, link): (u32, &Link),
+        direction: Direction,
+    ) -> Result<(), Failure> {
+        let scope = interfaces.scope.as_ref();
+        let filter = plan.filter.as_ref();
+        let netmask = visit(scope, || netmask_for(filter, link))??;
+        let filter = filter.map(|it| it.program_for(LinkType::Ethernet, netmask));
+        let port = Port {
+            link,
+            number,
+            filter: filter.transpose()?,
+        };
+        let attachment = visit(scope, || {
+            let changes = &mut self.changes;
+            let by_filter = &mut |program: BorrowedFd<'_>, link: &Link, side: Side| {
+                let attached: Result<Clsact, Refusal> =
+                    Ok(changes.attach_filter(program, link, side, "tscap")?);
+                attached
+            };
+            let mut attacher = Attacher { loaded, by_filter };
+            match direction {
+                Direction::In => attacher.received(&port, HookChoice::Auto),
+                Direction::Out => attacher.sent(&port, EgressPoint::Qdisc),
+            }
+        })?;
+        let label = scope.map(|it| format!(" in {}", it.label()));
+        self.all.push(Point {
+            interface: format!("{}{}", link.name, label.unwrap_or_default()),
+            direction,
+            attachment: attachment.map_err(not_attached)?,
+            slot: Slot::of(number, direction),
+        });
+        Ok(())
+    }
+
+    /// The slots, in the order of the programs.
+    pub fn slots(&self) -> Vec<Slot> {
+        self.all.iter().map(|point| point.slot).collect()
+    }
+
+    /// What was changed, and whether it may be in another network namespace.
+    pub fn changes(&mut self) -> (Option<&mut SettingsGuard>, bool) {
+        (Some(&mut self.changes), self.is_elsewhere)
+    }
+
+    /// Detaches all programs.
+    pub fn close(&self) {
+        for point in &self.all {
+            // An interface that is gone has no program.
+            let _ = point.attachment.held.detach();
+        }
+    }
+
+    /// What a reader must know of where packets are stamped.
+    pub fn warnings(&self) -> Vec<String> {
+        let in_stack = self.all.iter().filter(|point| {
+            point.direction == Direction::In && !point.attachment.at.is_in_driver()
+        });
+        let warnings = in_stack.map(|point| {
+            format!(
+                "{}: packets are stamped in the network stack, at {}, where they may be \
+                 aggregates (GRO), which count as one: ethtool -K {} gro off",
+                point.interface,
+                point.attachment.hook(),
+                point.interface
+            )
+        });
+        warnings.collect()
+    }
+}

@@ -1,0 +1,331 @@
+//! What `tscap qos --json` writes at its end and `tscap report` reads: one object, of the kind
+//! "qos", version [`VERSION`]. Fields are only added within a version; readers ignore those
+//! that they don't know.
+
+use serde::{Deserialize, Serialize};
+
+pub use super::account::{Account, Evicted};
+use tscap_results::envelope::Envelope;
+use tscap_streams::DelayBasis;
+
+/// Version of the object.
+pub const VERSION: u32 = 1;
+
+/// The quality of flows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Quality {
+    /// Of the kind [`Kind::Qos`], [`VERSION`].
+    ///
+    /// [`Kind::Qos`]: tscap_results::envelope::Kind::Qos
+    #[serde(flatten)]
+    pub about: Envelope,
+    /// How it was done.
+    pub method: Method,
+    /// What became of the packets.
+    pub account: Account,
+    /// Where packets were stamped, and how far the stamps can be trusted.
+    pub places: Vec<Place>,
+    /// The flows, in the order that was asked for; those that were still in the table first.
+    pub flows: Vec<FlowReport>,
+    /// What a reader must know before the figures.
+    pub warnings: Vec<String>,
+}
+
+/// What a flow is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowBy {
+    /// Protocol, addresses and ports
+    #[default]
+    #[value(name = "5tuple")]
+    #[serde(rename = "5tuple")]
+    FiveTuple,
+    /// Addresses, ports and synchronisation source of RTP over UDP
+    Rtp,
+    /// The DSCP of the IP header
+    Dscp,
+    /// Run and flow of tscap gen
+    Gen,
+}
+
+/// What comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Sort {
+    /// The flow of the most packets
+    #[default]
+    Packets,
+    /// That of the greatest jitter; of flows without send times, of the greatest standard
+    /// deviation of inter-arrival times
+    Jitter,
+    /// That of the most lost packets; of TCP, of the most retransmitted bytes
+    Loss,
+}
+
+/// How it was done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Method {
+    /// What a flow is.
+    pub flow: FlowBy,
+    /// Whether flows inside VXLAN and GRE were looked for.
+    pub inner: bool,
+    /// What comes first.
+    pub sort: Sort,
+    /// So many flows, the first ones, have histogram and series, and are shown.
+    pub top: u64,
+    /// Most flows at a time.
+    pub max_flows: u64,
+    /// Memory that so many flows of this kind take, bytes.
+    pub memory_bytes: u64,
+    /// The file that was read; null for a live measurement.
+    pub file: Option<String>,
+}
+
+/// Where packets were stamped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// The interface; null if the file does not name it.
+    pub interface: Option<String>,
+    /// Whether packets that it sent were stamped, rather than those that it received.
+    pub sent: bool,
+    /// What intervals are measured by.
+    pub intervals: IntervalBasis,
+    /// How far one-way delays can be trusted.
+    pub delays: DelayBasis,
+}
+
+/// What intervals are measured by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntervalBasis {
+    /// "the file's times", or the function that reads the clock of the raw stamps.
+    pub clock: String,
+    /// Step of the stamps, ns.
+    pub step_ns: u64,
+    /// Greatest error of both ends of an interval together, ns; null if nothing bounds it.
+    pub ends_ns: Option<u64>,
+    /// Greatest relative error of the clock's rate, parts per billion; 0 where an interval is
+    /// a difference of the host's clock.
+    pub rate_ppb: u64,
+    /// Why there is no bound.
+    pub unbounded: Option<String>,
+}
+
+impl IntervalBasis {
+    /// Greatest error of an interval of `longest_ns`.
+    pub fn bound_ns(&self, longest_ns: u64) -> Option<u64> {
+        let by_rate = u128::from(longest_ns) * u128::from(self.rate_ppb);
+        let by_rate = u64::try_from(by_rate.div_ceil(1_000_000_000)).unwrap_or(u64::MAX);
+        self.ends_ns.map(|ends| ends.saturating_add(by_rate))
+    }
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowReport {
+    /// What it is called, such as "10.0.0.1:5004 → 10.0.0.2:5004 udp".
+    pub name: String,
+    /// Index of where its packets were stamped.
+    pub place: u16,
+    /// VLAN tags, the outer one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vlans: Vec<u16>,
+    /// Whether it came inside VXLAN or GRE.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inner: bool,
+    /// Whether it was taken out of the table to make room: what came later is another flow.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub evicted: bool,
+    /// From the start of the measurement to its first packet, s.
+    pub first_s: f64,
+    /// From its first packet to its last one, s.
+    pub seconds: f64,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of their frames, without the checksum of Ethernet.
+    pub bytes: u64,
+    /// Packets a second: intervals by `seconds`; null of one packet.
+    pub packets_per_s: Option<f64>,
+    /// Bits a second: those of all packets but the first, by `seconds`.
+    pub bits_per_s: Option<f64>,
+    /// Time from one packet to the next, in order of arrival.
+    pub inter_arrival: Option<Figures>,
+    /// How often a stamp was before that of the packet before: such intervals are in no
+    /// figure.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub went_back: u64,
+    /// One-way delay (RFC 7679), of `tscap gen`.
+    pub delay: Option<Figures>,
+    /// Delay less that of the packet that was sent just before, where it also came just before
+    /// (RFC 3393), of `tscap gen`.
+    pub ipdv: Option<Ipdv>,
+    /// Delay less the least one (RFC 5481), of `tscap gen`.
+    pub pdv: Option<Figures>,
+    /// J += (|D| − J)/16 (RFC 3550), of RTP and of `tscap gen`.
+    pub jitter: Option<Jitter>,
+    /// Of flows with sequence numbers.
+    pub loss: Option<Loss>,
+    /// Of flows with sequence numbers.
+    pub reordering: Option<Reordering>,
+    /// What RTP says besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtp: Option<RtpFigures>,
+    /// Of TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmissions: Option<Retransmissions>,
+    /// How many inter-arrival times lie in which range; of the flows that come first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histogram: Vec<Bin>,
+    /// Over time, in equal intervals; of the flows that come first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Interval>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Times of a flow, ns. Quantiles come from ranges at most 1/16 of their values wide; one with
+/// fewer than 10 values beyond it is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Number of values.
+    pub n: u64,
+    /// Least.
+    pub min_ns: i64,
+    /// Mean.
+    pub mean_ns: f64,
+    /// Standard deviation, of a sample (n − 1); 0 of one value.
+    pub sd_ns: f64,
+    /// Median.
+    pub p50_ns: Option<i64>,
+    /// 90 % are no greater.
+    pub p90_ns: Option<i64>,
+    /// 99 % are no greater.
+    pub p99_ns: Option<i64>,
+    /// 99.9 % are no greater.
+    pub p99_9_ns: Option<i64>,
+    /// Greatest.
+    pub max_ns: i64,
+    /// Greatest error of any one; null if nothing bounds it.
+    pub bound_ns: Option<u64>,
+}
+
+/// Variation of the delay of neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ipdv {
+    /// The values. Their bound holds where both intervals are of one TSC; the slews of the
+    /// sender's clock are not in it.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// Pairs whose send times are those of the counter that stamped their arrival.
+    pub tsc_pairs: u64,
+    /// Pairs whose send times are of the sender's CLOCK_TAI.
+    pub tai_pairs: u64,
+}
+
+/// Jitter by RFC 3550, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Jitter {
+    /// Pairs of packets that it was formed from.
+    pub n: u64,
+    /// After the last one.
+    pub last_ns: f64,
+    /// Mean over the pairs.
+    pub mean_ns: f64,
+    /// Greatest.
+    pub max_ns: f64,
+    /// Greatest error of any one; null if nothing bounds it.
+    pub bound_ns: Option<u64>,
+}
+
+/// Loss and duplication: `received` = `distinct` + `duplicates` + `too_late`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loss {
+    /// Packets that are in the sequence.
+    pub received: u64,
+    /// Different numbers that came.
+    pub distinct: u64,
+    /// Copies after the first one (RFC 5560).
+    pub duplicates: u64,
+    /// Packets that came when the greatest number was 1,024 or more ahead: late, or copies.
+    pub too_late: u64,
+    /// Numbers that did not come between the least and the greatest (RFC 7680).
+    pub lost: u64,
+    /// Runs of lost packets: loss periods (RFC 3357).
+    pub loss_periods: u64,
+    /// Packets of the longest.
+    pub longest_loss: u64,
+    /// Least number, unwrapped; negative before a wrap. Since the last restart of a source.
+    pub first: Option<i64>,
+    /// Greatest number, unwrapped.
+    pub last: Option<i64>,
+}
+
+/// Reordering, by RFC 4737.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reordering {
+    /// Packets with a smaller number than one that came before (section 3.3); of copies only
+    /// the first counts.
+    pub reordered: u64,
+    /// How far; null if there are none.
+    pub extent: Option<Extent>,
+}
+
+/// Reordering extent (section 4.2): how many packets before a reordered one the first with a
+/// greater number came.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Extent {
+    /// Mean.
+    pub mean: f64,
+    /// Greatest.
+    pub max: u64,
+    /// Those that reach back behind 32 gaps: counted as reaching to the oldest of these.
+    pub cut: u64,
+}
+
+/// What RTP says besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RtpFigures {
+    /// The latest payload type.
+    pub payload_type: u8,
+    /// Rate of its clock, Hz; null if it is not known (--rtp-clock).
+    pub clock_hz: Option<u32>,
+    /// Packets with a number far from those before: not in the sequence (RFC 3550, A.1).
+    pub jumped: u64,
+    /// How often the source began anew.
+    pub restarts: u64,
+}
+
+/// Bytes of a TCP flow that were seen again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retransmissions {
+    /// Segments with such bytes.
+    pub segments: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Gaps in the bytes that were forgotten, since there were more than 8 at a time: what
+    /// fills them later counts as seen again.
+    pub gaps_forgotten: u64,
+}
+
+/// A range of times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bin {
+    /// The least in it, ns.
+    pub from_ns: i64,
+    /// The greatest in it, ns.
+    pub to_ns: i64,
+    /// How many there are.
+    pub n: u64,
+}
+
+/// An interval of time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// When it began, since the start of the measurement, s.
+    pub at_s: f64,
+    /// Packets.
+    pub packets: u64,
+    /// Longest inter-arrival time that ended in it, ns.
+    pub longest_ns: f64,
+}

@@ -1,0 +1,5 @@
+//! What live commands have in common: settings that must be given back, and what a member of the
+//! group that may capture is refused.
+
+pub mod membership;
+pub mod settings;

@@ -1,0 +1,223 @@
+//! A process of its own that keeps the journal of a capture that has given up its privileges,
+//! and what giving back takes: `tscap keep-settings`, which the capture starts.
+
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::thread::set_name;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::guard::{GaveBack, Refused};
+use super::{Change, ChangeError, Journal, JournalError, JournalFolder, SettingsGuard};
+use tscap_base::kernel_files::KernelFiles;
+use tscap_base::text::causes::chain;
+use tscap_host::caps::{self, Capability};
+use tscap_host::wake;
+
+/// The hidden command of tscap.
+pub const COMMAND: &str = "keep-settings";
+/// This program, also if its file was replaced.
+const PROGRAM: &str = "/proc/self/exe";
+/// How long the process may take for one request.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
+/// How long it may take to end after its last answer.
+const ENDS_WITHIN: Duration = Duration::from_secs(1);
+/// What giving back takes, and making changes of the same kinds: files of sysfs and procfs
+/// are root's.
+const NEEDS: [Capability; 2] = [Capability::NetAdmin, Capability::SysNice];
+/// The same where the process enters other network namespaces.
+const NEEDS_ELSEWHERE: [Capability; 3] = [NEEDS[0], NEEDS[1], Capability::SysAdmin];
+
+/// Who may run this program by the capabilities of its file could start the process with a
+/// journal of their own making. A capture has it inherit this, which only who has it can.
+const VOUCHED_BY: [Capability; 1] = [Capability::NetAdmin];
+
+/// The first line that the capture sends.
+#[derive(Serialize, Deserialize)]
+struct Begin {
+    journal: Journal,
+    is_elsewhere: bool,
+}
+
+/// What the capture asks for, a line of JSON each.
+#[derive(Serialize, Deserialize)]
+enum Request {
+    /// [`SettingsGuard::make`].
+    Make(Vec<Change>),
+    /// [`SettingsGuard::foresee`].
+    Foresee(Vec<Change>),
+    /// [`SettingsGuard::is_made`].
+    IsMade(Change),
+    /// [`SettingsGuard::give_back`]; the last one.
+    GiveBack,
+}
+
+/// Refused changes, each with the reason.
+type RefusedTexts = Vec<(Change, String)>;
+
+/// What [`GaveBack`] has.
+type Answer = (Vec<String>, bool);
+
+/// The process, from the capture's side.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    process: Child,
+    stream: BufReader<UnixStream>,
+}
+
+impl Keeper {
+    /// Starts it with privileges that this thread has now, and hands over `journal`.
+    pub fn start(journal: Journal, is_elsewhere: bool) -> io::Result<Self> {
+        let (own, other) = UnixStream::pair()?;
+        own.set_read_timeout(Some(ANSWERS_WITHIN))?;
+        own.set_write_timeout(Some(ANSWERS_WITHIN))?;
+        let mut command = Command::new(PROGRAM);
+        command
+            .arg(COMMAND)
+            .stdin(OwnedFd::from(other))
+            .stdout(Stdio::null())
+            // Ctrl-C ends the capture, and that ends this.
+            .process_group(0);
+        let process = match caps::are_of_file() {
+            true => caps::lending(&VOUCHED_BY, || command.spawn())??,
+            false => command.spawn()?,
+        };
+        let mut keeper = Self {
+            process,
+            stream: BufReader::new(own),
+        };
+        let begin = Begin {
+            journal,
+            is_elsewhere,
+        };
+        let ready: Result<(), String> = keeper.exchange(&begin)?;
+        ready.map_err(io::Error::other)?;
+        Ok(keeper)
+    }
+
+    fn exchange<T: DeserializeOwned>(&mut self, line: &impl Serialize) -> io::Result<T> {
+        send(self.stream.get_mut(), line)?;
+        receive(&mut self.stream)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T, JournalError> {
+        let answer: Result<T, String> = self.exchange(request).map_err(JournalError::Keeper)?;
+        answer.map_err(JournalError::Kept)
+    }
+
+    pub fn make(&mut self, changes: Vec<Change>) -> Result<Vec<Refused>, JournalError> {
+        let refused: RefusedTexts = self.ask(&Request::Make(changes))?;
+        let refused = refused.into_iter().map(|(change, why)| Refused {
+            change,
+            error: ChangeError::Kept(why),
+        });
+        Ok(refused.collect())
+    }
+
+    pub fn foresee(&mut self, changes: Vec<Change>) -> Result<(), JournalError> {
+        self.ask(&Request::Foresee(changes))
+    }
+
+    pub fn is_made(&mut self, change: &Change) -> Result<bool, JournalError> {
+        self.ask(&Request::IsMade(change.clone()))
+    }
+
+    /// Whether it is gone.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.process.try_wait(), Ok(None))
+    }
+
+    /// Ends it.
+    pub fn give_back(mut self) -> GaveBack {
+        let given_back: Result<Answer, _> = self.ask(&Request::GiveBack);
+        drop(self.stream);
+        let deadline = Instant::now() + ENDS_WITHIN;
+        while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        match given_back {
+            Ok((problems, is_left)) => GaveBack { problems, is_left },
+            Err(error) => GaveBack {
+                problems: vec![format!(
+                    "cannot tell whether settings were restored: {}\nhint: tscap restore",
+                    chain(&error)
+                )],
+                is_left: true,
+            },
+        }
+    }
+}
+
+/// Serves the capture that has started this process, whose end of the socket is standard
+/// input. If the capture ends without a word, by `kill -9`, gives everything back.
+///
+/// # Errors
+/// If no capture has started it, standard input is no such socket, or what comes from it can't be understood.
+pub fn serve() -> io::Result<()> {
+    if caps::are_of_file() && !caps::has_inherited(&VOUCHED_BY)? {
+        return Err(io::Error::other("no capture has started this process"));
+    }
+    // The capture decides when this ends.
+    wake::take_no_others()?;
+    set_name(c"tscap-keeper")?;
+    let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut requests = BufReader::new(stream.try_clone()?);
+    let Some(Begin {
+        journal,
+        is_elsewhere,
+    }) = receive(&mut requests)?
+    else {
+        return Ok(());
+    };
+    caps::keep_only(match is_elsewhere {
+        true => &NEEDS_ELSEWHERE,
+        false => &NEEDS,
+    })?;
+    let mut guard = SettingsGuard::new(JournalFolder::live(), KernelFiles::live());
+    guard.adopt(journal);
+    let mut answers = stream;
+    send(&mut answers, &Ok::<_, String>(()))?;
+    // What is given back on drop is told of on standard error.
+    while let Some(request) = receive(&mut requests)? {
+        match request {
+            Request::Make(changes) => {
+                let texts = |refused: Vec<Refused>| {
+                    let why = |it: Refused| (it.change, chain(&it.error));
+                    refused.into_iter().map(why).collect::<RefusedTexts>()
+                };
+                send(&mut answers, &kept(guard.make(changes).map(texts)))?;
+            }
+            Request::Foresee(changes) => send(&mut answers, &kept(guard.foresee(changes)))?,
+            Request::IsMade(change) => send(&mut answers, &kept(guard.is_made(&change)))?,
+            Request::GiveBack => {
+                let GaveBack { problems, is_left } = guard.give_back();
+                return send(&mut answers, &Ok::<Answer, String>((problems, is_left)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn kept<T>(result: Result<T, JournalError>) -> Result<T, String> {
+    result.map_err(|error| chain(&error))
+}
+
+fn send(stream: &mut UnixStream, value: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    stream.write_all(&line)
+}
+
+/// The next line; `None` at the end.
+fn receive<T: DeserializeOwned>(stream: &mut BufReader<UnixStream>) -> io::Result<Option<T>> {
+    let mut line = String::new();
+    match stream.read_line(&mut line)? {
+        0 => Ok(None),
+        _ => Ok(Some(serde_json::from_str(&line)?)),
+    }
+}

@@ -1,0 +1,51 @@
+//! The programs from user space: embed, load, attach, read the counters.
+
+mod attach;
+mod attached_program;
+mod calibration;
+mod code;
+mod counters;
+mod disturbance;
+mod entry;
+mod expected;
+mod generator;
+mod held;
+mod kfunc;
+mod layer;
+mod load;
+mod loader;
+mod object;
+pub mod offloads;
+mod program;
+mod retry;
+mod shares;
+mod splice;
+mod stamper;
+mod tsc;
+
+pub use attach::{AttachError, AttachPoint, Attacher, Attachment, EgressPoint, HookChoice, Port};
+pub use attached_program::AttachedProgram;
+pub use calibration::TscOffset;
+pub use calibration::calibrate;
+pub use code::FilterError;
+pub use code::{Call, Code, Place};
+pub use counters::{CounterError, Counters};
+pub use disturbance::{Disturbance, words as disturbance_in_words};
+pub use entry::NoEntry;
+pub use expected::{Expected, expected};
+pub use generator::{Generator, GeneratorProgram, GeneratorState, generates_by_perf};
+pub use held::{Held, Presence, Refusal};
+pub use kfunc::{
+    BtfError, InterruptKfuncs, KernelCounters, Kfunc, MetadataKfunc, NoCounters, NoKfunc,
+    TransmitKernel, has_tcx,
+};
+pub use layer::{Layer, LayerAttacher, LayerError, LayerPoint};
+pub use load::take;
+pub use load::{Keys, LoadError, LoadOptions, Loaded, MIRROR_PROGRAM};
+pub use loader::Loader;
+pub use object::{COMPARE_PROGRAMS, KEY_PROGRAMS, LAYER_PROGRAMS, PROGRAMS};
+pub use program::Program;
+pub use retry::retry_interrupted;
+pub use shares::Shares;
+pub use stamper::{Stamper, StamperLinks};
+pub use tsc::{TscError, TscEvents};

@@ -1,0 +1,179 @@
+//! The programs of `tscap stamp` with their maps.
+
+use std::num::NonZeroUsize;
+use std::os::fd::AsFd as _;
+use std::sync::atomic::{Ordering, fence};
+
+use aya::maps::{Map, MapData, MapError, PerCpuArray};
+use aya::{Ebpf, EbpfLoader};
+use tscap_common::stamping::{
+    COOKIE, COUNTS, Counts, LATCH, Latch, Line, OFFSETS, PLACE_PROGRAM, mark_program,
+};
+
+use super::attach::{AttachError, AttachPoint};
+use super::code::{Code, Place};
+use super::kfunc::Kfunc;
+use super::load::{LoadError, take};
+use super::program::Program;
+use tscap_clock::{MonoNs, StampPath};
+use tscap_host::shared_words::SharedWords;
+use tscap_network::bpf::{InterfaceLink, LinkPoint};
+use tscap_network::netdev::Link;
+
+/// The committed object, or the one that `TSCAP_STAMP_OBJECT` named at build time.
+static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_STAMP_OBJECT_PATH"));
+
+/// The programs, loaded, and what they are told.
+pub struct Stamper {
+    ebpf: Ebpf,
+    mark: Program,
+    place: Program,
+    counts: PerCpuArray<MapData, Counts>,
+    latch: SharedWords,
+    offsets: SharedWords,
+}
+
+/// Both programs on an interface; detached on drop, also when the process ends in any way.
+#[derive(Debug)]
+pub struct StamperLinks {
+    /// Before the one that it prepares for: in between packets carry stamps in vain.
+    mark: InterfaceLink,
+    place: InterfaceLink,
+}
+
+impl Stamper {
+    /// Loads the programs that stamp by `path`, which takes `kfunc` where that is one, for CPUs
+    /// up to `possible_cpus`, not included.
+    ///
+    /// # Errors
+    /// If the kernel refuses them.
+    pub fn load(
+        path: StampPath,
+        kfunc: Option<&Kfunc>,
+        possible_cpus: u32,
+    ) -> Result<Self, LoadError> {
+        // Of two on this machine, loaded at different times.
+        let cookie = MonoNs::now().0;
+        let mut ebpf = EbpfLoader::new()
+            .override_global(COOKIE, &cookie, true)
+            .map_max_entries(OFFSETS, possible_cpus)
+            .load(OBJECT)?;
+        let calls = kfunc.map(Kfunc::calls).unwrap_or_default();
+        let load = |name: &str, calls: &[_]| {
+            let code = Code::of(OBJECT, &ebpf, calls)?;
+            code.load(name, &Place::FIRST)
+        };
+        let mark = load(mark_program(path.domain()), calls)?;
+        let place = load(PLACE_PROGRAM, &[])?;
+        let latch = shared(&ebpf, LATCH, Latch::WORDS)?;
+        let offsets = shared(&ebpf, OFFSETS, possible_cpus as usize)?;
+        Ok(Self {
+            counts: take(&mut ebpf, COUNTS)?,
+            ebpf,
+            mark,
+            place,
+            latch,
+            offsets,
+        })
+    }
+
+    /// The object, with the perf event array that the programs read the TSC by.
+    pub fn object(&mut self) -> &mut Ebpf {
+        &mut self.ebpf
+    }
+
+    /// Attaches both to `interface`: to received frames in its driver, and before all other
+    /// programs at tcx ingress. Others at tcx run as if they were not there.
+    ///
+    /// # Errors
+    /// If another program is at XDP, or the driver has no native XDP, or the kernel no tcx.
+    pub fn attach(&self, interface: &Link) -> Result<StamperLinks, AttachError> {
+        if let Some(xdp) = &interface.xdp {
+            return Err(AttachError::Busy {
+                interface: interface.name.clone(),
+                xdp: xdp.clone(),
+            });
+        }
+        let attach = |program: &Program, point, at| {
+            let link = InterfaceLink::attach(program.as_fd(), interface.index, point);
+            link.map_err(|error| AttachError::Refused {
+                interface: interface.name.clone(),
+                at,
+                source: error.into(),
+            })
+        };
+        let place = attach(&self.place, LinkPoint::TcxIngress, AttachPoint::TcxIngress)?;
+        let mark = attach(&self.mark, LinkPoint::NativeXdp, AttachPoint::NativeXdp)?;
+        Ok(StamperLinks { mark, place })
+    }
+
+    /// Has the programs go by `line` from now on.
+    pub fn publish(&mut self, line: Line) {
+        let words = self.latch.words();
+        let sequence = words[0].load(Ordering::Relaxed).wrapping_add(1);
+        let at = Latch::word_of_line(sequence);
+        // The line that readers of the former sequence do not look at; after they were told of
+        // that.
+        fence(Ordering::SeqCst);
+        let parts = [line.from, line.real, line.rate, line.span];
+        for (word, part) in words[at..].iter().zip(parts) {
+            word.store(part, Ordering::Relaxed);
+        }
+        words[0].store(sequence, Ordering::Release);
+    }
+
+    /// Sets what stamps of `cpu` are increased by, cycles.
+    pub fn set_offset(&self, cpu: u32, cycles: i64) {
+        if let Some(word) = self.offsets.words().get(cpu as usize) {
+            word.store(cycles.cast_unsigned(), Ordering::Relaxed);
+        }
+    }
+
+    /// What the programs have counted, by CPU. Not all of one moment while they run.
+    ///
+    /// # Errors
+    /// If the kernel does not give it.
+    pub fn counts(&self) -> Result<Vec<Counts>, MapError> {
+        Ok(self.counts.get(&0, 0)?.to_vec())
+    }
+}
+
+impl std::fmt::Debug for Stamper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stamper").finish_non_exhaustive()
+    }
+}
+
+impl StamperLinks {
+    /// Whether both are where they were attached. The interface may be gone, or have been given
+    /// to another namespace, or somebody may have detached them.
+    pub fn are_there(&self) -> bool {
+        let is_there = |link: &InterfaceLink| matches!(link.ifindex(), Ok(Some(_)));
+        is_there(&self.mark) && is_there(&self.place)
+    }
+}
+
+/// Maps the words of an array map.
+fn shared(ebpf: &Ebpf, map: &'static str, count: usize) -> Result<SharedWords, LoadError> {
+    let Some(Map::Array(array)) = ebpf.map(map) else {
+        return Err(LoadError::Missing(map));
+    };
+    let count = NonZeroUsize::new(count).ok_or(LoadError::Missing(map))?;
+    SharedWords::map(array.fd(), count).map_err(LoadError::Memory)
+}
+
+#[cfg(test)]
+mod tests {
+    use aya_obj::Object;
+
+    use super::*;
+
+    #[test]
+    fn each_path_has_a_program_of_its_clock() {
+        let object = Object::parse(OBJECT).unwrap();
+        let names = StampPath::ALL.map(|path| mark_program(path.domain()));
+        for name in names.into_iter().chain([PLACE_PROGRAM]) {
+            assert!(object.programs.contains_key(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What captures do to passing traffic, for people: [`observer_text`] for a terminal,
+//! [`observer_page`] for a browser.
+
+mod figures;
+mod tables;
+
+use maud::html;
+
+use super::glossary;
+use super::html::{document, notice_list, whereabouts};
+use super::layout::{Layout, Told};
+use super::words::command;
+use tscap_base::text::numbers::counted;
+use tscap_lab::compare::statistics::against;
+use tscap_lab::observer::Observation;
+use tscap_lab::observer::schema::Verdict;
+
+/// What was found: warnings, the verdicts, the figures; last where and how.
+pub fn observer_text(observation: &Observation, layout: Layout) -> String {
+    let mut told = Told::new(layout, &notices(observation));
+    let verdicts: Vec<_> = observation.verdicts.iter().map(sentence).collect();
+    told.section("Verdicts", &verdicts);
+    told.answer(tables::round_trips(observation));
+    told.answer(tables::streams(observation));
+    told.conditions(&tables::environment(observation));
+    told.finish()
+}
+
+/// The same with figures, as one HTML page that asks for nothing from elsewhere.
+pub fn observer_page(observation: &Observation) -> String {
+    let machine = &observation.about.machine;
+    let body = html! {
+        h1 { "What a capture does to the traffic it watches" }
+        p {
+            (machine.cpu) ", " (machine.kernel) "; " code { (command(&observation.about.command)) }
+        }
+        (notice_list(&notices(observation)))
+        h2 { "Against no capture" }
+        ul {
+            @for verdict in &observation.verdicts {
+                li { (sentence(verdict)) }
+            }
+        }
+        div.figures {
+            @for figure in figures::all(observation) {
+                (figure.markup())
+            }
+        }
+        h2 { "Figures" }
+        (crate::table::markup(&tables::round_trips(observation)))
+        (crate::table::markup(&tables::streams(observation)))
+        (crate::table::markup(&tables::verdicts(observation)))
+        (whereabouts(&tables::environment(observation), machine))
+        (glossary::comparison())
+    };
+    document(
+        &format!("What a capture does to traffic: {}", machine.cpu),
+        &body,
+    )
+}
+
+fn notices(observation: &Observation) -> Vec<String> {
+    let partial = observation.about.partial.then(|| {
+        let rounds = counted(observation.method.rounds.into(), "whole round");
+        format!("partial: ended early, after {rounds}")
+    });
+    observation
+        .warnings
+        .iter()
+        .cloned()
+        .chain(partial)
+        .collect()
+}
+
+/// One sentence, without a full stop.
+fn sentence(verdict: &Verdict) -> String {
+    let words = [
+        "less than with no capture",
+        "more than with no capture",
+        "that with no capture",
+    ];
+    format!(
+        "{}: with {} it is {}",
+        verdict.metric.name(),
+        verdict.watcher.name(),
+        against(&verdict.over_nobody, words)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tscap_lab::observer::fixtures::observation;
+
+    #[test]
+    fn every_watcher_is_told_with_its_verdicts() {
+        let text = observer_text(&observation(), Layout::WHOLE);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            "round trip, median: with tcpdump it is more than with no capture by 1.50×",
+            "time of the stream: with tscap, ktime it is within 3 % of that with no capture",
+            "CPU time of the stream: with tcpdump it is more than",
+            "500 round trips and 0.10 s of a TCP stream",
+        ] {
+            assert!(words.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("partial"));
+    }
+
+    #[test]
+    fn the_page_draws_every_metric_and_fetches_nothing() {
+        let mut observation = observation();
+        let name = "<script>alert(1)</script>\"' onload=x";
+        observation.about.machine.cpu = name.into();
+        observation.method.programs = vec![name.into()];
+        observation.warnings = vec![name.into()];
+        let page = observer_page(&observation);
+        // The ratios, and the tail of the round trips.
+        assert_eq!(page.matches("<svg").count(), 2);
+        for part in ["<script", "http:", "https:", "src=", "url("] {
+            assert!(!page.contains(part), "{part}");
+        }
+        for (start, _) in page.match_indices("<svg") {
+            let end = start + page[start..].find("</svg>").unwrap() + "</svg>".len();
+            roxmltree::Document::parse(&page[start..end]).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_observation_without_rounds_is_told_too() {
+        let mut observation = observation();
+        observation.about.partial = true;
+        observation.method.rounds = 0;
+        observation.verdicts.clear();
+        for subject in &mut observation.subjects {
+            subject.round_trip_ns = None;
+            subject.median_ns.clear();
+            subject.p99_ns.clear();
+            subject.stream_ns_per_kib.clear();
+            subject.cpu_ns_per_kib.clear();
+        }
+        assert!(
+            observer_text(&observation, Layout::WHOLE)
+                .contains("partial: ended early, after 0 whole rounds")
+        );
+        assert!(observer_page(&observation).contains("</html>"));
+    }
+}

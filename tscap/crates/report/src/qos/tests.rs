@@ -1,0 +1,85 @@
+use super::*;
+use crate::saved::Saved;
+use tscap_flows::fixtures::{nothing, streams};
+
+#[test]
+fn the_text_fits_a_terminal_and_says_each_figure() {
+    let text = qos_text(&streams(), Layout::WHOLE);
+    for layout in [Layout::WHOLE_THERE, Layout::BRIEF] {
+        let text = qos_text(&streams(), layout);
+        assert!(
+            text.lines()
+                .all(|line| line.chars().count() <= layout.columns),
+            "{text}"
+        );
+        let first = text
+            .lines()
+            .find(|line| line.trim_start().starts_with("packets "));
+        assert!(first.is_some(), "{text}");
+        assert!(text.find("105 packets = ") < text.find("6.18"), "{text}");
+        assert!(
+            text.find("udp ssrc") < text.find("105 packets = "),
+            "{text}"
+        );
+    }
+    for said in [
+        "lost 4 of 100 (4.00 %) in 2 periods, the longest of 3; 2 copies",
+        "reordered 1 packet: extent mean 1.00, greatest 1",
+        "10.0.0.1:5004 → 10.0.0.2:5004 udp ssrc 0x00001234 vlan 7",
+        "payload type 18, clock 8,000 Hz",
+        "105 packets = 98 in 2 flows + 3 fragments + 4 filtered",
+        "±2 ns, and 1,000 parts per billion",
+        "seen again: 1,448 bytes in 1 segment",
+        "1,448 B*",
+    ] {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(said), "{said}\n{text}");
+    }
+}
+
+/// Gaps of 2 µs beside one of a second, and a bound of nanoseconds.
+#[test]
+fn each_row_has_the_unit_that_fits_it() {
+    let mut quality = streams();
+    let gaps = quality.flows[0].inter_arrival.as_mut().expect("gaps");
+    (gaps.min_ns, gaps.p50_ns, gaps.mean_ns) = (1_980, Some(2_130), 3_400.0);
+    (gaps.max_ns, gaps.bound_ns) = (1_000_000_000, Some(2));
+    let text = qos_text(&quality, Layout::BRIEF);
+    let row = text
+        .lines()
+        .find(|line| line.trim_start().starts_with("gap, "));
+    let words: Vec<_> = row.expect("a row").split_whitespace().collect();
+    assert_eq!(
+        (words[1], words[3], words[4], words[6]),
+        ("µs", "1.98", "3.40", "2.13")
+    );
+    assert_eq!(words[words.len() - 3..], ["1,000,000", "2", "ns"]);
+    let page = qos_page(&quality);
+    assert!(page.contains("gap, µs") && page.contains(">2 ns<") && page.contains(">3.40 µs<"));
+}
+
+#[test]
+fn the_page_draws_the_first_flows() {
+    let page = qos_page(&streams());
+    assert_eq!(page.matches("<figure>").count(), 3, "{page}");
+    assert!(page.contains("seen again, B"));
+    // A column that says nothing of any flow.
+    assert!(!page.contains("<th scope=\"col\">delay</th>"));
+    assert!(!page.contains("<script"));
+}
+
+#[test]
+fn of_nothing_there_are_a_text_and_a_page() {
+    let text = qos_text(&nothing(), Layout::WHOLE);
+    assert!(text.contains("0 packets = 0 in 0 flows"), "{text}");
+    assert!(qos_page(&nothing()).contains("No packet was of a flow"));
+}
+
+#[test]
+fn what_was_written_is_read_back() {
+    let written = serde_json::to_string(&streams()).unwrap();
+    let Saved::Quality(read) = Saved::from_json(&written).unwrap() else {
+        panic!("{written}");
+    };
+    assert_eq!(*read, streams());
+}

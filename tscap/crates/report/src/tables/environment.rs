@@ -1,0 +1,166 @@
+//! Where and how it was measured.
+
+use std::time::{Duration, SystemTime};
+
+use super::Table;
+use crate::words::{command, maybe, number};
+use tscap_base::text::escaped::escaped;
+use tscap_base::text::numbers::counted;
+use tscap_file::pcapng::Origin;
+use tscap_lab::compare::schema::Comparison;
+use tscap_results::envelope::Envelope;
+use tscap_results::machine::Machine;
+
+/// Where and how a comparison was made.
+pub(crate) fn environment(comparison: &Comparison) -> Table {
+    let method = &comparison.method;
+    let frames = maybe(method.frame_bytes, |bytes| format!(" of {bytes} B"));
+    let method = format!(
+        "{}, {}{} of each stamp in each, on CPU {}",
+        counted(method.rounds.into(), "round"),
+        counted(method.frames.into(), "frame"),
+        match method.frame_bytes {
+            Some(_) => frames,
+            None => " of live traffic".to_owned(),
+        },
+        method.cpu
+    );
+    facts(&comparison.about, method)
+}
+
+/// Which command ran, where, and how.
+pub(crate) fn facts(about: &Envelope, method: String) -> Table {
+    if let Some(captured) = &about.captured {
+        return of_capture(about, captured, method);
+    }
+    let machine = &about.machine;
+    let [one, five, fifteen] = machine.load.map(number);
+    let none = || "none".to_owned();
+    let facts = [
+        ("kernel", machine.kernel.clone()),
+        ("CPU", format!("{}, {} online", machine.cpu, machine.cpus)),
+        ("clock source", machine.clocksource.clone()),
+        (
+            "virtualisation",
+            machine.virtualisation.clone().unwrap_or_else(none),
+        ),
+        ("governor", machine.governor.clone().unwrap_or_else(none)),
+        ("load", format!("{one} {five} {fifteen} (1, 5, 15 min)")),
+        (
+            "steal",
+            format!("{} % of the CPUs' time", number(machine.steal_percent)),
+        ),
+        (
+            "interface",
+            match machine.driver.is_empty() {
+                true => machine.interface.clone(),
+                false => format!("{} ({})", machine.interface, machine.driver),
+            },
+        ),
+        ("method", method),
+        ("ran", ran(about)),
+        ("tscap", about.tscap.clone()),
+        ("command", command(&about.command)),
+    ];
+    // Counters are of no interface.
+    let is_of_it = |name: &str| name != "interface" || !machine.interface.is_empty();
+    let facts = facts.into_iter().filter(|(name, _)| is_of_it(name));
+    let rows = facts.map(|(name, fact)| vec![name.to_owned(), fact]);
+    Table::figures("", &[], rows.collect()).words(&[0, 1])
+}
+
+/// The same of a capture that was analysed, here or elsewhere: nothing of the machine that did so
+/// tells how the packets were stamped.
+fn of_capture(about: &Envelope, captured: &[Origin], method: String) -> Table {
+    let machine = &about.machine;
+    let mut by: Vec<_> = captured
+        .iter()
+        .filter_map(|origin| origin.application.as_deref().map(escaped))
+        .collect();
+    by.dedup();
+    let facts = [
+        ("captured on", about.measured_machine()),
+        (
+            "captured by",
+            match by.is_empty() {
+                true => "a program that the file does not name".into(),
+                false => by.join("; "),
+            },
+        ),
+        ("captured", ran(about)),
+        ("method", method),
+        (
+            "analysed on",
+            format!("{}, {}", machine.cpu, machine.kernel),
+        ),
+        ("tscap", about.tscap.clone()),
+        ("command", command(&about.command)),
+    ];
+    let rows = facts.map(|(name, fact)| vec![name.to_owned(), fact]);
+    Table::figures("", &[], rows.into()).words(&[0, 1])
+}
+
+fn ran(about: &Envelope) -> String {
+    let seconds = number(about.seconds);
+    format!("{}, for {seconds} s", time(about.started_ns))
+}
+
+/// A time in ns since the epoch.
+fn time(ns: u64) -> String {
+    let time = SystemTime::UNIX_EPOCH + Duration::from_nanos(ns);
+    humantime::format_rfc3339_seconds(time).to_string()
+}
+
+/// What the kernel does about the CPU's vulnerabilities.
+pub(crate) fn mitigations(machine: &Machine) -> Table {
+    let each = machine.mitigations.iter();
+    Table::figures(
+        "Mitigations",
+        &["vulnerability", "the kernel's answer"],
+        each.map(|(name, answer)| vec![name.clone(), answer.clone()])
+            .collect(),
+    )
+    .words(&[0, 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tscap_flows::fixtures::streams;
+
+    #[test]
+    fn a_capture_is_of_the_machine_that_its_file_names() {
+        let mut about = streams().about;
+        about.machine.cpu = "the CPU here".into();
+        about.machine.driver = "the driver here".into();
+        let facts_of =
+            |about: &Envelope| crate::table::markup(&facts(about, "method".into())).into_string();
+        assert!(facts_of(&about).contains("the driver here"));
+        let origin = |hardware: Option<&str>, os: Option<&str>| Origin {
+            hardware: hardware.map(Into::into),
+            os: os.map(Into::into),
+            application: None,
+        };
+        for (captured, said) in [
+            (vec![], "a machine that the file does not name"),
+            (
+                vec![origin(None, None)],
+                "a machine that the file does not name",
+            ),
+            (vec![origin(Some("Arm"), Some("Linux 6"))], "Arm, Linux 6"),
+            (
+                vec![origin(Some("Arm"), None), origin(None, Some("BSD"))],
+                "Arm; BSD",
+            ),
+        ] {
+            about.captured = Some(captured);
+            let facts = facts_of(&about);
+            assert!(facts.contains(said), "{facts}");
+            assert!(facts.contains("analysed on"), "{facts}");
+            assert!(facts.contains("the CPU here"), "{facts}");
+            for foreign in ["driver", "load", "governor", "clock source", "steal"] {
+                assert!(!facts.contains(foreign), "{foreign}: {facts}");
+            }
+        }
+    }
+}

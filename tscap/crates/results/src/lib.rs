@@ -1,0 +1,6 @@
+//! How a result came about: the envelope of each saved result, and the machine.
+
+pub mod envelope;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixtures;
+pub mod machine;

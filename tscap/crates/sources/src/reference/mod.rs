@@ -1,0 +1,33 @@
+//! A reference beside the host's clock: an NTP server or a PTP hardware clock, and a follower
+//! of it for the times of a capture.
+//!
+//! Nothing here runs by itself: who owns a [`Follower`] calls `turn` when it is due.
+
+mod device;
+mod follower;
+
+use std::path::PathBuf;
+
+pub use device::{Device, Looked};
+pub use follower::Follower;
+
+use crate::ntp::NtpPlan;
+
+/// A reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReferencePlan {
+    /// A PTP hardware clock.
+    Device(PathBuf),
+    /// NTP servers.
+    Ntp(NtpPlan),
+}
+
+impl std::fmt::Display for ReferencePlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Device(path) => path.display().fmt(f),
+            Self::Ntp(NtpPlan::Ask { server, .. }) => write!(f, "ntp:{server}"),
+            Self::Ntp(NtpPlan::Passive { .. }) => f.write_str("ntp:passive"),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Receive times for programs that know nothing of tscap: a socket that asks for them by
+//! SO_TIMESTAMPNS gets tscap's stamp in the place of the kernel's own.
+//!
+//! A program at native XDP stamps each frame, as one of a capture does, and puts the stamp in
+//! front of it. A program at tcx ingress, where packets come next, turns it into CLOCK_REALTIME
+//! by a straight line, which [`Running`] keeps up to date, and writes it to the packet. It
+//! replaces a stamp of the kernel only, and leaves that where it has nothing better.
+
+mod account;
+mod running;
+mod start;
+
+pub use account::Account;
+pub use running::{Running, Summary};
+
+use tscap_capture::ClockChoice;
+use tscap_clock::TscPath;
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamping {
+    /// The interface, of this thread's network namespace.
+    pub interface: String,
+    /// Clock to stamp frames with.
+    pub clock: ClockChoice,
+    /// By this path to the TSC only.
+    pub tsc_path: Option<TscPath>,
+}

@@ -1,0 +1,197 @@
+//! Programs that stamp, and the clock that they go by.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use tscap_common::stamping::Count;
+
+use super::Account;
+use tscap_base::failure::{Context as _, Failure};
+use tscap_capture::going_on::give_up_the_rest;
+use tscap_capture::{Counter, Event, Listener};
+use tscap_clock::{HostClocks, Observation, StampPath, Tracker};
+use tscap_network::bpf::wait_for_running_programs;
+use tscap_network::netdev::Link;
+use tscap_programs::hook::{AttachError, Stamper, StamperLinks};
+
+/// Frames after which a driver that has had room for no stamp has none.
+const ENOUGH_FRAMES: u64 = 100;
+
+/// Programs that stamp what an interface receives. When it is dropped, nothing stays attached.
+#[derive(Debug)]
+pub struct Running {
+    path: StampPath,
+    stamper: Stamper,
+    links: Option<StamperLinks>,
+    clocks: HostClocks,
+    tracker: Tracker,
+    counter: Option<Counter>,
+    /// Those that `counter` has offsets of, in its order.
+    cpus: Vec<u32>,
+    has_told_of_room: bool,
+}
+
+/// What is left of it.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Summary {
+    /// What the programs have counted.
+    #[serde(flatten)]
+    pub account: Account,
+    /// Whether every frame and every packet has an outcome.
+    pub adds_up: bool,
+    /// Greatest error of a stamp against this host's clock, ns, as far as the clock was read
+    /// after it.
+    pub host_bound_ns: u64,
+    /// How often the clock was set.
+    pub steps: u64,
+}
+
+impl Running {
+    /// Between two calls of [`Self::look_at_clocks`]: as often as an idle capture reads them.
+    pub const LOOK_EVERY: Duration = Duration::from_millis(10);
+    /// Between two calls of [`Self::look_after`].
+    pub const LOOK_AFTER_EVERY: Duration = Duration::from_secs(1);
+    /// Between two calls of [`Self::recheck_counter`].
+    pub const RECHECK_EVERY: Duration = Duration::from_secs(10);
+
+    pub(super) fn new(
+        (path, stamper): (StampPath, Stamper),
+        tracker: Tracker,
+        counter: Option<Counter>,
+        cpus: Vec<u32>,
+    ) -> Self {
+        let running = Self {
+            path,
+            stamper,
+            links: None,
+            clocks: HostClocks::new(path.source()),
+            tracker,
+            counter,
+            cpus,
+            has_told_of_room: false,
+        };
+        let offsets = running.counter.as_ref().map(Counter::offsets);
+        running.set_offsets(&offsets.unwrap_or_default());
+        running
+    }
+
+    pub(super) fn attach(&mut self, interface: &Link) -> Result<(), AttachError> {
+        self.links = Some(self.stamper.attach(interface)?);
+        Ok(())
+    }
+
+    fn set_offsets(&self, offsets: &[i64]) {
+        for (cpu, offset) in self.cpus.iter().zip(offsets) {
+            self.stamper.set_offset(*cpu, *offset);
+        }
+    }
+
+    /// What stamps.
+    pub fn path(&self) -> StampPath {
+        self.path
+    }
+
+    /// Greatest error of a stamp against this host's clock so far, ns: what the clock did since
+    /// it was read last, at most [`Self::LOOK_EVERY`] ago while this process runs, is not in it
+    /// yet. Both ends of the line are rounded.
+    pub fn host_bound_ns(&self) -> u64 {
+        self.tracker.host_bound_ns() + 1
+    }
+
+    /// Gives up, for good and for the whole process, what is not needed any more: all that
+    /// takes any privilege is done. Threads that run already keep theirs.
+    ///
+    /// # Errors
+    /// If the kernel refuses. What has been given up by then is gone.
+    pub fn give_up_privileges(&self, hear: &mut dyn FnMut(Event)) -> Result<(), Failure> {
+        let reads = || self.account().is_ok();
+        give_up_the_rest(
+            (None, false),
+            Vec::new(),
+            false,
+            &reads,
+            &mut Listener::new(hear),
+        )
+    }
+
+    /// Reads the clocks, and has the programs go by what follows from that.
+    pub fn look_at_clocks(&mut self, hear: &mut dyn FnMut(Event)) {
+        let told = &mut Listener::new(hear);
+        let seen = self.publish();
+        if let Observation::Stepped { step_ns, cause, .. } = seen {
+            told.tell(Event::Stepped { step_ns, cause });
+        }
+        if let Some(jump_ns) = seen.counter_jump_ns() {
+            told.tell(Event::CounterJumped { jump_ns });
+        }
+    }
+
+    /// A reading after which nobody knows yet how the clock goes on says nothing: the line before
+    /// grows stale.
+    pub(super) fn publish(&mut self) -> Observation {
+        let cross = self.tracker.read(&mut self.clocks);
+        let seen = self.tracker.observe(&cross);
+        if self.tracker.is_resolved() {
+            let now = self.tracker.stamp_at(&cross, cross.mono[1]);
+            let line = self.tracker.convert().line(now);
+            self.stamper.publish(line);
+        }
+        seen
+    }
+
+    /// Looks after the programs: says whether they are where they were attached.
+    ///
+    /// # Errors
+    /// If the counters can't be read.
+    pub fn look_after(&mut self, hear: &mut dyn FnMut(Event)) -> Result<(Account, bool), Failure> {
+        // They are for files.
+        self.tracker.take_samples();
+        let account = self.account()?;
+        let has_no_room =
+            account.get(Count::NoRoom) >= ENOUGH_FRAMES && account.get(Count::Marked) == 0;
+        if has_no_room && !std::mem::replace(&mut self.has_told_of_room, true) {
+            Listener::new(hear).warning(
+                "the driver leaves no room for XDP metadata: no packet is stamped, and all keep \
+                 the kernel's own receive times",
+            );
+        }
+        let are_there = self.links.as_ref().is_some_and(StamperLinks::are_there);
+        Ok((account, are_there))
+    }
+
+    /// Looks at the counter of each CPU again, where stamps are by its perf event.
+    pub fn recheck_counter(&mut self, hear: &mut dyn FnMut(Event)) {
+        let told = &mut Listener::new(hear);
+        if let Some(counter) = &mut self.counter
+            && let Some(found) = counter.recheck(self.stamper.object(), told)
+        {
+            self.tracker.set_stamp_error_ns(found.stamp_error_ns);
+            self.set_offsets(&found.offsets);
+        }
+    }
+
+    fn account(&self) -> Result<Account, Failure> {
+        let counts = self.stamper.counts();
+        let counts = counts.context("cannot read the programs' counters")?;
+        Ok(Account::of(&counts))
+    }
+
+    /// Detaches, and counts up.
+    ///
+    /// # Errors
+    /// If the counters can't be read.
+    pub fn finish(mut self) -> Result<Summary, Failure> {
+        self.links = None;
+        // One that is running may still count.
+        wait_for_running_programs().context("cannot wait for the programs to end")?;
+        // Stamps since the last reading are in the bound then.
+        self.publish();
+        let account = self.account()?;
+        Ok(Summary {
+            account,
+            adds_up: account.adds_up(),
+            host_bound_ns: self.host_bound_ns(),
+            steps: self.tracker.steps(),
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! From what is asked for to programs that stamp.
+
+use tscap_common::hook::ClockDomain;
+
+use super::Stamping;
+use super::running::Running;
+use tscap_base::failure::{Context as _, Failure};
+use tscap_base::kernel_files::KernelFiles;
+use tscap_capture::interface::find_usable;
+use tscap_capture::{
+    ClockChoice, Counter, Event, Listener, check, first_brackets, first_by, kfunc_of, load_failure,
+    paths,
+};
+use tscap_clock::{HostClocks, StampPath, StampSource, Tracker};
+use tscap_filter::LinkType;
+use tscap_host::perf::EventPriority;
+use tscap_host::system;
+use tscap_programs::hook::{AttachError, AttachPoint, AttachedProgram, Stamper, has_tcx};
+use tscap_time::tsc;
+
+/// What the programs need of the kernel.
+const NO_TCX: &str = "tscap stamp needs tcx, Linux 6.6 or later: a filter of clsact would stay \
+     behind a process that is killed";
+const NO_NATIVE: &str = "only native XDP is earlier than the kernel's own stamp: `tscap doctor -i` \
+     says what this driver can";
+
+impl Stamping {
+    /// Checks this against the machine, loads the programs, reads the clocks and attaches.
+    /// `hear` is told what a user should know.
+    ///
+    /// # Errors
+    /// What was tried, why it failed and what to do next. Nothing stays attached.
+    pub async fn start(&self, hear: &mut dyn FnMut(Event)) -> Result<Running, Failure> {
+        check::check_privileges()?;
+        let files = KernelFiles::live();
+        check_kernel(&files)?;
+        let interface = find_usable(&self.interface, "stamp frames of", &[LinkType::Ethernet])?;
+        let untrusted_tsc = tsc::check().err();
+        if self.clock == ClockChoice::Tsc {
+            check::check_tsc(untrusted_tsc, false)?;
+        }
+        let cpus = system::online_cpus().context("cannot list the online CPUs")?;
+        let possible = system::possible_cpus().context("cannot count the possible CPUs")?;
+        let mut takes_tsc = untrusted_tsc.is_none();
+        let (mut stamper, path, refused, mut tracker) = loop {
+            let paths = paths(self.clock, self.tsc_path, takes_tsc);
+            let (stamper, path, refused) = first_by(&paths, |path| load(path, possible, &files))?;
+            let source = path.source();
+            match first_brackets(source, &mut HostClocks::new(source)).await {
+                Err(_) if self.clock == ClockChoice::Auto && source == StampSource::Tsc => {
+                    takes_tsc = false;
+                }
+                tracker => break (stamper, path, refused, tracker?),
+            }
+        };
+        let counter = open_counter(&mut stamper, path, &cpus, &mut tracker);
+        let counter = counter.map_err(|failure| refused.and(path, failure))?;
+        if let Some(counter) = &counter {
+            counter.say(&mut Listener::new(hear));
+        }
+        let mut running = Running::new((path, stamper), tracker, counter, cpus);
+        running.publish();
+        let attached = running.attach(&interface);
+        attached.map_err(|error| refusal(error, &self.interface))?;
+        Ok(running)
+    }
+}
+
+/// Refuses kernels that lack what this takes.
+fn check_kernel(files: &KernelFiles) -> Result<(), Failure> {
+    let is_preempt_rt = system::is_preempt_rt(files);
+    if is_preempt_rt.context("cannot tell whether this kernel is PREEMPT_RT")? {
+        return Err(Failure::new(
+            "cannot stamp on a PREEMPT_RT kernel: there one program may interrupt another on the \
+             same CPU, and the counters would not add up",
+        )
+        .hint("boot a kernel without PREEMPT_RT"));
+    }
+    match has_tcx(files) {
+        Some(false) => Err(Failure::new("cannot stamp: this kernel has no tcx").hint(NO_TCX)),
+        _ => Ok(()),
+    }
+}
+
+fn load(path: StampPath, possible_cpus: u32, files: &KernelFiles) -> Result<Stamper, Failure> {
+    let kfunc = kfunc_of(path, files)?;
+    let stamper = Stamper::load(path, kfunc.as_ref(), possible_cpus);
+    stamper.map_err(|error| load_failure(path, error, "cannot load the programs"))
+}
+
+fn open_counter(
+    stamper: &mut Stamper,
+    path: StampPath,
+    cpus: &[u32],
+    tracker: &mut Tracker,
+) -> Result<Option<Counter>, Failure> {
+    if path.domain() != ClockDomain::CpuTsc {
+        return Ok(None);
+    }
+    Counter::open(cpus, EventPriority::Pinned, stamper.object(), tracker).map(Some)
+}
+
+/// Why the programs can't be attached, and what would help.
+fn refusal(error: AttachError, name: &str) -> Failure {
+    let hint = match &error {
+        AttachError::Busy { xdp, .. } => {
+            let other = AttachedProgram::of(xdp);
+            let removal = other.removal(name, xdp.mode);
+            let other = other.name.unwrap_or_default();
+            match other.starts_with("tscap_") && !other.starts_with("tscap_mark") {
+                true => format!(
+                    "it is of a tscap: start tscap stamp first, and tscap capture goes beside it, \
+                     or capture with --hook tcx; {removal}"
+                ),
+                false => removal,
+            }
+        }
+        AttachError::Refused { at, .. } if *at == AttachPoint::TcxIngress => NO_TCX.into(),
+        _ => NO_NATIVE.into(),
+    };
+    Failure::from_error(error, format!("cannot stamp frames of {name}")).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_would_help() {
+        let refused = |at, errno| {
+            let error = AttachError::Refused {
+                interface: "eth0".into(),
+                at,
+                source: io::Error::from_raw_os_error(errno).into(),
+            };
+            refusal(error, "eth0").to_string()
+        };
+        let no_native = refused(AttachPoint::NativeXdp, libc::EOPNOTSUPP);
+        assert!(no_native.contains("eth0 at native XDP"), "{no_native}");
+        assert!(no_native.contains("hint: only native XDP"), "{no_native}");
+        let no_tcx = refused(AttachPoint::TcxIngress, libc::EINVAL);
+        assert!(no_tcx.contains("Linux 6.6"), "{no_tcx}");
+    }
+}

@@ -1,0 +1,18 @@
+//! Summary statistics: order statistics, the spread of a figure over rounds,
+//! distributions in bounded memory, straight lines.
+//!
+//! Two definitions of a quantile are used, both of Hyndman & Fan, The American
+//! Statistician 50 (1996) 361–365: the [`median`] of an even number of values is the mean
+//! of the two in the middle (type 2), every other quantile is a value that was observed
+//! (type 1).
+
+mod distribution;
+mod line;
+mod order;
+mod spread;
+
+pub use distribution::Summary;
+pub use distribution::{BEYOND, Distribution};
+pub use line::least_squares;
+pub use order::{at_rank, mean, median, quantile, trimmed_mean};
+pub use spread::Spread;

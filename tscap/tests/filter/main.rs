@@ -1,7 +1,0 @@
-//! Filters against libpcap and tcpdump: programs as text, and verdicts. Any user.
-
-mod corpus;
-mod emulator;
-mod libpcap;
-mod tcpdump;
-mod translated;
