@@ -32,6 +32,9 @@ pub struct Args {
     /// Only the tests that need root; with parts of names (`delay::`), only those
     #[arg(long, group = "tier", value_name = "PART", num_args = 0..)]
     root: Option<Vec<String>>,
+    /// Of the root tests only those that take too long for every push
+    #[arg(long, requires = "root")]
+    nightly: bool,
     /// Only the checks in virtual machines, with kernels of Debian's
     #[arg(long, group = "tier")]
     vm: bool,
@@ -42,6 +45,10 @@ pub struct Args {
     /// times
     #[arg(long, requires = "vm", value_name = "PART")]
     check: Vec<String>,
+    /// In virtual machines: the program as it is released, which takes longer to build and
+    /// less time there
+    #[arg(long, requires = "vm")]
+    release: bool,
     /// In virtual machines: without the checks with this in their names; may be given
     /// several times
     #[arg(long, requires = "vm", value_name = "PART")]
@@ -73,6 +80,7 @@ pub fn main(args: &Args) -> Result<()> {
             kernel: args.kernel.as_deref(),
             check: &args.check,
             skip: &args.skip,
+            is_released: args.release,
         };
         vm::run(&mut tally, &which, no_skip)?;
         Vec::new()
@@ -119,7 +127,7 @@ fn here(args: &Args, tally: &mut Tally, leftovers: &Leftovers, no_skip: bool) ->
     }
     if !args.fast {
         let parts = args.root.as_deref().unwrap_or_default();
-        tally.run_twice(|again| marked(root(parts, again)))?;
+        tally.run_twice(|again| marked(root(parts, args.nightly, again)))?;
         leftovers.tell_times()?;
     }
     Ok(())
@@ -170,13 +178,18 @@ fn cargo_test() -> Command {
     cargo
 }
 
-/// The root tests with one of `parts` in their names, or those that run again.
-fn root(parts: &[String], again: Option<Again<'_>>) -> Command {
+/// The root tests with one of `parts` in their names, or those that run again: those by day, or
+/// by night.
+fn root(parts: &[String], is_nightly: bool, again: Option<Again<'_>>) -> Command {
     let mut cargo = cargo_test();
-    cargo.args(["--package", "tscap", "--test", ROOT]);
+    let target = again.map_or(ROOT, |again| again.target);
+    cargo.args(["--package", "tscap", "--test", target]);
     cargo
         .arg("--")
         .arg(format!("--test-threads={ROOT_THREADS}"));
+    if is_nightly {
+        cargo.arg("--ignored");
+    }
     match again {
         Some(Again { tests, .. }) if !tests.is_empty() => cargo.arg("--exact").args(tests),
         // The harness would take parts for whole names as well.

@@ -54,6 +54,9 @@ pub struct Which<'a> {
     pub check: &'a [String],
     /// None with one of these in its name.
     pub skip: &'a [String],
+    /// With the program as it is released: processors are emulated, and what is not optimised
+    /// takes most of a check.
+    pub is_released: bool,
 }
 
 /// Runs checks.
@@ -89,6 +92,9 @@ pub fn run(tally: &mut Tally, which: &Which<'_>, no_skip: bool) -> Result<()> {
                 .arg(cargo.get_program());
             checks.current_dir(paths::root());
             checks.args(["test", "--no-fail-fast", "--package", "tscap"]);
+            if which.is_released {
+                checks.arg("--release");
+            }
             checks.args(["--test", TARGET, "--"]);
             match again {
                 Some(again) if !again.tests.is_empty() => {

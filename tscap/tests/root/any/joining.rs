@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tscap_testkit::capture::capture_both;
 use tscap_testkit::files;
 use tscap_testkit::recording::Recording;
-use tscap_testkit::root::root_with;
+use tscap_testkit::root::{alone_with, root_with};
 
 use super::node::{Node, PROGRAMS, names, numbers, read};
 
@@ -14,7 +14,7 @@ const SOON: Duration = Duration::from_secs(1);
 
 #[test]
 fn one_that_comes_up_joins_and_leaves() {
-    let Some(_lock) = root_with(&PROGRAMS) else {
+    let Some(_lock) = alone_with("compares times", &PROGRAMS) else {
         return;
     };
     let node = Node::new("any-join");

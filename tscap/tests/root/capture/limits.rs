@@ -10,7 +10,7 @@ use tscap_testkit::files;
 use tscap_testkit::frame::Frame;
 use tscap_testkit::packet_socket::PacketSocket;
 use tscap_testkit::recording::Recording;
-use tscap_testkit::root::root;
+use tscap_testkit::root::{alone, root};
 
 #[test]
 fn count_writes_exactly_so_many_frames() {
@@ -58,7 +58,9 @@ fn a_count_of_one_is_enough_to_end() {
 
 #[test]
 fn duration_ends_the_capture() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone("compares times") else {
+        return;
+    };
     let bench = Bench::new("duration");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");

@@ -66,7 +66,7 @@ fn a_page_that_cannot_be_written_is_refused_at_once() {
     let done = run(&mut compare(&["--report", "/nonexistent/out.html"]), LIMIT);
     fails(&done, &["cannot write /nonexistent/out.html"]);
     assert!(
-        start.elapsed() < Duration::from_secs(5),
-        "nothing was measured"
+        start.elapsed() < Duration::from_secs(20),
+        "nothing was measured, which takes minutes"
     );
 }

@@ -11,6 +11,7 @@ use tscap_testkit::root::alone_with;
 use super::versus::Versus;
 
 #[test]
+#[ignore = "long: by night"]
 fn twenty_namespaces_with_a_capture_each() {
     let programs = ["ip", "ethtool", "tcpdump", "capinfos"];
     let Some(_lock) = alone_with("sixty programs that capture", &programs) else {

@@ -8,6 +8,9 @@ use tscap_testkit::capture::generate_on;
 use tscap_testkit::probes::Attached;
 use tscap_testkit::root::root;
 
+/// Where the next frame is an hour away: a busy machine takes its time.
+const AT_ONCE: Duration = Duration::from_secs(20);
+
 #[test]
 fn an_endless_run_ends_at_ctrl_c() {
     let Some(_lock) = root() else { return };
@@ -24,7 +27,7 @@ fn an_endless_run_ends_at_ctrl_c() {
             let start = Instant::now();
             let finished = running.stop();
             let took = start.elapsed();
-            assert!(took < Duration::from_secs(2), "{sender} {pace:?}: {took:?}");
+            assert!(took < AT_ONCE, "{sender} {pace:?}: {took:?}");
             assert_eq!(finished.code, Some(0), "{}", finished.stderr);
             let step = &finished.events("sent")[0];
             let taken = bench.rx.received() - before;
@@ -95,7 +98,7 @@ fn a_long_sleep_is_no_reason_to_wait() {
             let start = Instant::now();
             let finished = running.stop();
             let took = start.elapsed();
-            assert!(took < Duration::from_secs(2), "{sender}: {took:?}");
+            assert!(took < AT_ONCE, "{sender}: {took:?}");
             assert_eq!(finished.code, Some(0), "{}", finished.stderr);
         }
     }

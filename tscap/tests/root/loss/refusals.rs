@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use tscap_testkit::command::{run, tscap_path};
 use tscap_testkit::process::cpus;
-use tscap_testkit::root::{alone_with, root, root_with};
+use tscap_testkit::root::{alone, alone_with, root, root_with};
 
 use super::{LIMIT, MEASURES, Place, fails, loss};
 
 #[test]
 fn what_cannot_be_measured_is_refused_at_once() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(MEASURES) else { return };
     let place = Place::new();
     let first = cpus()[0].to_string();
     let cases: [(&[&str], &[&str]); 5] = [
