@@ -5,7 +5,7 @@
 //!
 //! To add a check: a [`check::Topic`] with an id that stays for ever, a function
 //! from files or facts to a [`Check`], a line in [`machine`] or [`interface`], its
-//! tests for good and bad, and its id in `tests/root_doctor.rs`.
+//! tests for good and bad, and its id in `tests/root/doctor.rs`.
 
 mod buffers;
 mod check;

@@ -13,6 +13,7 @@
 mod ancillary;
 mod classic;
 mod compile;
+pub mod ebpf;
 mod ebpf_text;
 mod flow;
 mod interpret;

@@ -13,6 +13,7 @@
 mod attached;
 mod message;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -278,10 +279,10 @@ impl Filter {
 
 /// The first priority whose filters ours can join, or that nobody has.
 fn priority(found: &[Found]) -> Option<u16> {
-    (1..=u16::MAX).find(|priority| {
-        let mut same = found.iter().filter(|found| found.priority == *priority);
-        same.all(|found| found.kind == BPF && found.is_for_all_protocols)
-    })
+    let is_ours = |found: &&Found| found.kind == BPF && found.is_for_all_protocols;
+    let others = found.iter().filter(|found| !is_ours(found));
+    let taken: BTreeSet<u16> = others.map(|found| found.priority).collect();
+    (1..=u16::MAX).find(|priority| !taken.contains(priority))
 }
 
 /// The id of a program (`bpf_prog_show_fdinfo`, kernel/bpf/syscall.c).

@@ -258,7 +258,10 @@ fn check_cuts(world: &World, limits: Limits, count: Option<u64>, is_prompt: bool
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(std::env::var("TSCAP_CASES").map_or(30, |cases| {
+        // More by night.
+        cases.parse().expect("TSCAP_CASES is a number")
+    })))]
 
     #[test]
     fn files_together_are_the_one_file(

@@ -96,7 +96,7 @@ fn only_regular_files_of_this_user_are_journals() {
 #[test]
 fn roots_journals_are_not_to_be_removed_by_others() {
     if nix::unistd::geteuid().is_root() {
-        return; // root_pinning has a user without privileges for this.
+        return; // tests/root/pinning has a user without privileges for this.
     }
     let machine = Machine::new();
     let folder = JournalFolder::at(std::path::Path::new("/etc"), &machine.files);
