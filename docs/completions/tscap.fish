@@ -41,12 +41,12 @@ complete -c tscap -n "__fish_tscap_needs_command" -f -a "report" -d 'Print a sav
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "stamp" -d 'Give other programs tscap\'s receive times'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "restore" -d 'Restore the settings that a killed capture or doctor --fix had changed'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s i -l interface -d 'Interface to capture on: its name, its number in the list of -D, a pattern such as \'veth*\', or any for all; may be given several times' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s i -l interface -d 'Interface to capture on, or any for all; may be given several times' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l netns -d 'Capture in this network namespace: a name of ip netns, a path, or the number of a process; may be given several times' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l container -d 'Capture in the network namespace of this container: its name, or its id or the beginning of that (Docker, Podman, containerd, CRI-O); may be given several times' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l pod -d 'Capture in the network namespace of this pod of Kubernetes on this node; may be given several times' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s w -l write -d 'File to write, or - for standard output; without it, a live view on a terminal' -r -F
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s s -l snaplen -d 'Most bytes to capture of each frame; 0 for the default [default: 65428, the most that is recorded; without -w 64]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s s -l snaplen -d 'Most bytes to capture of each frame; 0 for the default [default: 65428; without -w 64]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s c -l count -d 'Stop after this many frames' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l duration -d 'Stop after this time: seconds, or with units (1m30s)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s a -l autostop -d 'dumpcap\'s conditions to stop: duration:SECONDS is --duration, packets:COUNT is --count' -r
@@ -61,7 +61,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand capture" -l tsc-path -d 'Wit
 module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
 module-ordered\t'The same module\'s ordered read'
 perf\t'A perf event (kernel 6.16)'"
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s Q -l direction -d 'Which frames to take: those that the interface receives, those that it sends' -r -f -a "in\t'Received ones'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s Q -l direction -d 'Which frames to take: received or sent ones, or both' -r -f -a "in\t'Received ones'
 out\t'Sent ones'
 inout\t'Both'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l tap -d 'A port that only listens (mirror, SPAN, tap): every frame ends in tscap\'s program, and the network stack sees nothing of the interface' -r -f -a "unused\t'Only if nothing else uses the interface'
@@ -94,10 +94,10 @@ complete -c tscap -n "__fish_tscap_using_subcommand capture" -s G -l rotate-seco
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s W -l file-count -d 'With -C: this many files, then begin again with the first; names have a number with leading zeros. With -G: end with success after this many. With both: this many files in each period, then begin again with its first' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s b -l ring-buffer -d 'dumpcap\'s criteria, one an option: filesize:KB (1000 bytes), duration:SECONDS, interval:SECONDS (of the clock, so 3600 is every hour on the hour), packets:COUNT, files:COUNT (keep the latest COUNT); names are FILE_00001_20260102030405.pcapng' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s z -l postrotate-command -d 'Run COMMAND FILE for each file when it is complete, without a shell and at the lowest priority; the capture does not wait for it' -r -F
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s D -l list-interfaces -d 'List the interfaces and what they can do, then exit; with --netns, --container or --pod those that are there'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s D -l list-interfaces -d 'List the interfaces and what they can do'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s p -l no-promiscuous-mode -d 'Don\'t put the interface into promiscuous mode'
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s q -l quiet -d 'No live line, nothing of each file, and at the end the account alone'
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s v -l verbose -d 'Also print what was prepared and how, and at the end all of the summary'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s q -l quiet -d 'No live line, and at the end the account alone'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s v -l verbose -d 'Also print what was prepared, and all of the summary'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l json -d 'Write one JSON object a line to standard output (to standard error with -w -): ready, progress every second, steps of the clock, summary'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l keep-raw -d 'Keep each frame\'s raw stamp beside its time, so that the file can be stamped again later'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l force -d 'Stamp with the TSC even where its rate is not known to be constant; the file says so'
@@ -220,7 +220,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand gen" -l ipv6 -d 'IPv6 rather
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l yes-send-here -d 'Send into an interface that is neither veth nor tap: frames reach a real network'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l echo -d 'Answer UDP packets rather than send: a program in user space that gives each back to its sender unchanged, on all addresses (--ipv6: those of IPv6)'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -s q -l quiet -d 'No live line, and one line for each step'
-complete -c tscap -n "__fish_tscap_using_subcommand gen" -s v -l verbose -d 'Also print how frames are sent'
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -s v -l verbose -d 'Also print how frames are sent; with --read, all figures of each stream'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l json -d 'Write one JSON object a line to standard output: ready, progress every second, sent after each step, summary; with --read, the report'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l size -d 'Frame sizes in bytes, from the Ethernet header to the end of the payload, without the frame check sequence: 64,512 or 64..1500/100' -r
@@ -350,12 +350,12 @@ function __tscap_is_capture
     set -q words[2]; and string match -q -- '-?*' $words[2]
 end
 
-complete -c tscap -n __tscap_is_capture -s i -l interface -d 'Interface to capture on: its name, its number in the list of -D, a pattern such as \'veth*\', or any for all; may be given several times' -r
+complete -c tscap -n __tscap_is_capture -s i -l interface -d 'Interface to capture on, or any for all; may be given several times' -r
 complete -c tscap -n __tscap_is_capture -l netns -d 'Capture in this network namespace: a name of ip netns, a path, or the number of a process; may be given several times' -r
 complete -c tscap -n __tscap_is_capture -l container -d 'Capture in the network namespace of this container: its name, or its id or the beginning of that (Docker, Podman, containerd, CRI-O); may be given several times' -r
 complete -c tscap -n __tscap_is_capture -l pod -d 'Capture in the network namespace of this pod of Kubernetes on this node; may be given several times' -r
 complete -c tscap -n __tscap_is_capture -s w -l write -d 'File to write, or - for standard output; without it, a live view on a terminal' -r -F
-complete -c tscap -n __tscap_is_capture -s s -l snaplen -d 'Most bytes to capture of each frame; 0 for the default [default: 65428, the most that is recorded; without -w 64]' -r
+complete -c tscap -n __tscap_is_capture -s s -l snaplen -d 'Most bytes to capture of each frame; 0 for the default [default: 65428; without -w 64]' -r
 complete -c tscap -n __tscap_is_capture -s c -l count -d 'Stop after this many frames' -r
 complete -c tscap -n __tscap_is_capture -l duration -d 'Stop after this time: seconds, or with units (1m30s)' -r
 complete -c tscap -n __tscap_is_capture -s a -l autostop -d 'dumpcap\'s conditions to stop: duration:SECONDS is --duration, packets:COUNT is --count' -r
@@ -370,7 +370,7 @@ complete -c tscap -n __tscap_is_capture -l tsc-path -d 'With --clock tsc: use th
 module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
 module-ordered\t'The same module\'s ordered read'
 perf\t'A perf event (kernel 6.16)'"
-complete -c tscap -n __tscap_is_capture -s Q -l direction -d 'Which frames to take: those that the interface receives, those that it sends' -r -f -a "in\t'Received ones'
+complete -c tscap -n __tscap_is_capture -s Q -l direction -d 'Which frames to take: received or sent ones, or both' -r -f -a "in\t'Received ones'
 out\t'Sent ones'
 inout\t'Both'"
 complete -c tscap -n __tscap_is_capture -l tap -d 'A port that only listens (mirror, SPAN, tap): every frame ends in tscap\'s program, and the network stack sees nothing of the interface' -r -f -a "unused\t'Only if nothing else uses the interface'
@@ -403,10 +403,10 @@ complete -c tscap -n __tscap_is_capture -s G -l rotate-seconds -d 'Begin the nex
 complete -c tscap -n __tscap_is_capture -s W -l file-count -d 'With -C: this many files, then begin again with the first; names have a number with leading zeros. With -G: end with success after this many. With both: this many files in each period, then begin again with its first' -r
 complete -c tscap -n __tscap_is_capture -s b -l ring-buffer -d 'dumpcap\'s criteria, one an option: filesize:KB (1000 bytes), duration:SECONDS, interval:SECONDS (of the clock, so 3600 is every hour on the hour), packets:COUNT, files:COUNT (keep the latest COUNT); names are FILE_00001_20260102030405.pcapng' -r
 complete -c tscap -n __tscap_is_capture -s z -l postrotate-command -d 'Run COMMAND FILE for each file when it is complete, without a shell and at the lowest priority; the capture does not wait for it' -r -F
-complete -c tscap -n __tscap_is_capture -s D -l list-interfaces -d 'List the interfaces and what they can do, then exit; with --netns, --container or --pod those that are there'
+complete -c tscap -n __tscap_is_capture -s D -l list-interfaces -d 'List the interfaces and what they can do'
 complete -c tscap -n __tscap_is_capture -s p -l no-promiscuous-mode -d 'Don\'t put the interface into promiscuous mode'
-complete -c tscap -n __tscap_is_capture -s q -l quiet -d 'No live line, nothing of each file, and at the end the account alone'
-complete -c tscap -n __tscap_is_capture -s v -l verbose -d 'Also print what was prepared and how, and at the end all of the summary'
+complete -c tscap -n __tscap_is_capture -s q -l quiet -d 'No live line, and at the end the account alone'
+complete -c tscap -n __tscap_is_capture -s v -l verbose -d 'Also print what was prepared, and all of the summary'
 complete -c tscap -n __tscap_is_capture -l json -d 'Write one JSON object a line to standard output (to standard error with -w -): ready, progress every second, steps of the clock, summary'
 complete -c tscap -n __tscap_is_capture -l keep-raw -d 'Keep each frame\'s raw stamp beside its time, so that the file can be stamped again later'
 complete -c tscap -n __tscap_is_capture -l force -d 'Stamp with the TSC even where its rate is not known to be constant; the file says so'

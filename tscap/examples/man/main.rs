@@ -6,9 +6,9 @@ mod completions;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-use clap::{Command, CommandFactory as _};
+use clap::{Arg, Command, CommandFactory as _};
 use clap_mangen::Man;
-use tscap_cli::{Cli, examples};
+use tscap_cli::{Cli, GROUPS, examples};
 
 fn main() -> io::Result<()> {
     let folder = PathBuf::from(env::args_os().nth(1).expect("a folder to write into"));
@@ -41,9 +41,9 @@ fn write_page(command: &Command, usual: &str, folder: &Path) -> io::Result<()> {
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
-    man.render_options_section(&mut page)?;
+    page.extend(options_section(&man, command)?);
     if command.has_subcommands() {
-        man.render_subcommands_section(&mut page)?;
+        page.extend(commands_section(command).bytes());
     }
     page.extend(b".SH EXAMPLES\n");
     for (line, does) in examples::of(command.get_name()) {
@@ -63,6 +63,37 @@ fn write_page(command: &Command, usual: &str, folder: &Path) -> io::Result<()> {
         page.extend(b".SH \"SEE ALSO\"\n.BR tscap (1)\n");
     }
     fs::write(folder.join(man.get_filename()), page)
+}
+
+/// The options, with the headings of the help as subsections.
+fn options_section(man: &Man, command: &Command) -> io::Result<Vec<u8>> {
+    let mut options = Vec::new();
+    man.render_options_section(&mut options)?;
+    let mut options = String::from_utf8(options).map_err(io::Error::other)?;
+    let headings = command.get_arguments().filter_map(Arg::get_help_heading);
+    for heading in headings {
+        let upper = heading.to_uppercase();
+        let section = format!("\n.SS \"{heading}\"\n");
+        for rendered in [format!("\n.SH {upper}\n"), format!("\n.SH \"{upper}\"\n")] {
+            options = options.replace(&rendered, &section);
+        }
+    }
+    Ok(options.into_bytes())
+}
+
+/// The commands in their groups.
+fn commands_section(tscap: &Command) -> String {
+    let mut section = ".SH COMMANDS\n".to_owned();
+    for (title, names) in GROUPS {
+        section += &format!(".SS \"{title}\"\n");
+        for name in *names {
+            let command = tscap.find_subcommand(name).expect("a command");
+            let about = command.get_about().map(ToString::to_string);
+            let about = about.expect("what it is for").replace('-', "\\-");
+            section += &format!(".TP\n.BR tscap\\-{name} (1)\n{about}\n");
+        }
+    }
+    section
 }
 
 /// What the help of a command says behind its options and examples.

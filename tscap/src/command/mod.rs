@@ -76,7 +76,11 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Echo(plan) => generate::echo(&plan),
         Plan::Extcap(plan) => extcap::run(&plan),
         Plan::Generate(plan) => generate::run(&plan),
-        Plan::ReadStreams { file, json } => streams::run(&file, json),
+        Plan::ReadStreams {
+            file,
+            verbose,
+            json,
+        } => streams::run(&file, verbose, json),
         Plan::Loss(plan) => loss::run(&plan),
         Plan::Merge(plan) => signals::whole_or_nothing(move || merge::run(&plan)),
         Plan::Prediction(plan) => loss::answer(&plan),

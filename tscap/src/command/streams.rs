@@ -3,19 +3,21 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::print::{json_line, print, tell};
+use super::measuring::layout;
+use super::print::{json_line, print};
 use super::{Context, Exit, Failure, Hint as _};
 use tscap_base::text::numbers::counted;
+use tscap_report::streams_text;
 use tscap_streams::{CaptureError, Sent, StreamReport, read};
 
 /// Reads a capture and prints what came through of the streams in it; with
 /// [`Exit::Fault`] if only a part of the file can be read.
-pub(super) fn run(path: &Path, json: bool) -> Result<Exit, Failure> {
+pub(super) fn run(path: &Path, is_whole: bool, json: bool) -> Result<Exit, Failure> {
     let report = report(path)?;
-    match json {
-        true => print(&json_line(&report)),
-        false => tell(&report.to_string()),
-    }?;
+    print(&match json {
+        true => json_line(&report),
+        false => streams_text(&report, layout(is_whole)),
+    })?;
     Ok(match report.is_whole {
         true => Exit::Success,
         false => Exit::Fault,
@@ -76,13 +78,13 @@ mod tests {
     fn failure_of(content: &[u8]) -> String {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(content).unwrap();
-        let failure = run(file.path(), false).unwrap_err().to_string();
+        let failure = run(file.path(), false, false).unwrap_err().to_string();
         failure.replace(&file.path().display().to_string(), "FILE")
     }
 
     #[test]
     fn a_file_that_is_not_there_is_named() {
-        let failure = run(Path::new("/nowhere/in.pcapng"), true).unwrap_err();
+        let failure = run(Path::new("/nowhere/in.pcapng"), false, true).unwrap_err();
         assert_eq!(
             failure.to_string(),
             "cannot open /nowhere/in.pcapng: No such file or directory (os error 2)"

@@ -85,7 +85,7 @@ fn draws_measurements_of_delays_too() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
-        text.contains("== ") && !text.contains("Beside the paper"),
+        text.contains("hooks 2: in0 → out0, tap ") && !text.contains("Beside the paper"),
         "{text}"
     );
     let mut command = Command::new(tscap_path());

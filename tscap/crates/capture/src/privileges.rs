@@ -170,7 +170,7 @@ fn find_user(name: &str) -> Result<Account, Failure> {
     let Some(account) = account else {
         return Err(match has_list(USERS) {
             true => Failure::new(format!("cannot go on as {name}: there is no such user")).hint(
-                "give -Z a user of this machine, or make one: adduser --system --group tscap",
+                "give -Z a user of this machine, or make one: `adduser --system --group tscap`",
             ),
             false => Failure::new(format!(
                 "cannot go on as {name}: there is no list of users ({USERS})"

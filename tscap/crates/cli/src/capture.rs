@@ -56,9 +56,9 @@ const VIEW_SNAPLEN: u32 = 64;
 #[derive(Debug, Args)]
 #[command(after_long_help = super::examples::before("capture", ""))]
 pub struct CaptureArgs {
-    /// Interface to capture on: its name, its number in the list of -D, a pattern such as
-    /// 'veth*', or any for all; may be given several times
+    /// Interface to capture on, or any for all; may be given several times
     ///
+    /// It is given by its name, its number in the list of -D, or a pattern such as 'veth*'.
     /// With a pattern or any, interfaces that come up later join the capture, each with a
     /// description of its own in the file. any leaves promiscuous mode as it is.
     #[arg(
@@ -88,8 +88,9 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = pod)]
     pod: Vec<namespaces::Target>,
 
-    /// List the interfaces and what they can do, then exit; with --netns, --container or
-    /// --pod those that are there
+    /// List the interfaces and what they can do
+    ///
+    /// Then it exits. With --netns, --container or --pod it lists those that are there.
     #[arg(short = 'D', long)]
     list_interfaces: bool,
 
@@ -100,8 +101,9 @@ pub struct CaptureArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(super) write: Option<PathBuf>,
 
-    /// Most bytes to capture of each frame; 0 for the default [default: 65428, the most that
-    /// is recorded; without -w 64]
+    /// Most bytes to capture of each frame; 0 for the default [default: 65428; without -w 64]
+    ///
+    /// 65428 is the most that is recorded.
     #[arg(short, long = "snaplen", alias = "snapshot-length", value_name = "BYTES",
           default_value_t = 0, hide_default_value = true,
           value_parser = units::within(0..=MAX_SNAPLEN))]
@@ -125,11 +127,13 @@ pub struct CaptureArgs {
     #[arg(short = 'p', long)]
     no_promiscuous_mode: bool,
 
-    /// No live line, nothing of each file, and at the end the account alone
+    /// No live line, and at the end the account alone
+    ///
+    /// Of several files nothing is said when each begins.
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
 
-    /// Also print what was prepared and how, and at the end all of the summary
+    /// Also print what was prepared, and all of the summary
     #[arg(short, long, action = ArgAction::Count)]
     verbose: u8,
 
@@ -173,7 +177,7 @@ pub struct CaptureArgs {
     #[arg(long, value_enum, value_name = "PATH")]
     tsc_path: Option<TscPath>,
 
-    /// Which frames to take: those that the interface receives, those that it sends
+    /// Which frames to take: received or sent ones, or both
     ///
     /// Neither tscap nor tcpdump sees what is sent round the network stack: by AF_XDP
     /// sockets, by XDP programs that send (XDP_TX) or redirect, by sockets with

@@ -32,9 +32,10 @@ pub enum FilterForm {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(super) struct FilterArgs {
-    /// Take only the frames that match: an expression of pcap-filter(7), such as
-    /// tcp port 443 and host 10.0.0.1. Quotes are needed where the shell would read it,
-    /// as with brackets
+    /// Take only the frames that match, as tcp port 443 (pcap-filter(7))
+    ///
+    /// Quotes are needed where the shell would read the expression, as with brackets: 'tcp port
+    /// 443 and (host 10.0.0.1 or host 10.0.0.2)'.
     #[arg(value_name = "EXPRESSION")]
     expression: Vec<String>,
 

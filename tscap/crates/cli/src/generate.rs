@@ -147,7 +147,7 @@ pub struct GenArgs {
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
 
-    /// Also print how frames are sent
+    /// Also print how frames are sent; with --read, all figures of each stream
     #[arg(short, long)]
     verbose: bool,
 
@@ -249,6 +249,7 @@ impl GenArgs {
         if let Some(file) = self.read {
             return Ok(Plan::ReadStreams {
                 file,
+                verbose: self.verbose,
                 json: self.json,
             });
         }

@@ -14,6 +14,7 @@ mod extcap;
 mod filter;
 mod foreign;
 mod generate;
+mod headings;
 mod loss;
 mod merge;
 mod qos;
@@ -38,6 +39,7 @@ pub use doctor::{DoctorArgs, DoctorPlan, FixChoice};
 pub use extcap::{ExtcapPlan, config as extcap_config, value_of as extcap_value};
 pub use filter::{FilterForm, FilterSource};
 pub use generate::{EchoPlan, GenArgs, GenPlan, SenderChoice};
+pub use headings::GROUPS;
 pub use loss::{Asked, Load, LossArgs, LossPlan, PredictionPlan, ReceiveCpu};
 pub use merge::{MergeArgs, MergePlan};
 pub use qos::{AskedInterfaces, LayersPlan, QosArgs, QosPlan, QosSource};
@@ -88,6 +90,8 @@ pub enum Plan {
     ReadStreams {
         /// The capture.
         file: PathBuf,
+        /// Print all figures of each stream.
+        verbose: bool,
         /// Say it in JSON.
         json: bool,
     },
@@ -154,6 +158,10 @@ const EXIT_CODES: &str = "Exit codes: 0 success, also after Ctrl-C; 1 a failure;
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
+
+    // Behind the commands, whose help it arranges.
+    #[command(flatten)]
+    _arranged: headings::Headings,
 }
 
 #[derive(Debug, Subcommand)]

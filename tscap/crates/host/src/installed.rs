@@ -44,11 +44,11 @@ impl Installed {
     pub fn advice(&self) -> String {
         match &self.group {
             Some(group) => format!(
-                "run as root, or as a member of the group {group}: sudo adduser USER {group}, and \
+                "run as root, or as a member of the group {group}: `sudo adduser USER {group}`, and \
                  log in anew"
             ),
             None if self.is_packaged && self.is_debian => {
-                "run as root; sudo dpkg-reconfigure tscap asks whether members of a group may \
+                "run as root; `sudo dpkg-reconfigure tscap` asks whether members of a group may \
                  capture too"
                     .into()
             }

@@ -1,7 +1,15 @@
 //! How much of a result is told as text, and in lines of which width.
 
 use super::table::Table;
+use tscap_base::text::numbers::counted;
 use tscap_base::text::table::{PROSE, indented_within};
+
+/// Most lines of an answer: a screen of 24 lines, the last of which the prompt takes.
+const SCREEN: usize = 23;
+/// Lines of an answer that notices before it may take.
+const OF_NOTICES: usize = 6;
+/// Rows that a table is shortened to before it loses columns.
+const FEW_ROWS: usize = 3;
 
 /// Column of the facts' names.
 const NAMES: usize = 16;
@@ -16,7 +24,8 @@ const WORTH: [&str; 2] = ["intervals", "delays"];
 pub struct Layout {
     /// Columns that a line may take, of prose no more than 100; a longer word stays whole.
     pub columns: usize,
-    /// All of it: further tables, the whole machine, the papers' figures. Else the answer.
+    /// All of it: further tables, the whole machine, the papers' figures. Else the answer, on
+    /// one screen.
     pub is_whole: bool,
 }
 
@@ -39,102 +48,438 @@ impl Layout {
     };
 }
 
+/// How soon a part is left out where an answer takes more than a screen; the last of each kind
+/// goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Worth {
+    /// Stays in any case.
+    Kept,
+    /// What was asked for: shortened last.
+    Answer,
+    /// What became of packets, and what figures are worth.
+    Account,
+    /// Besides.
+    Detail,
+}
+
 /// A text that grows, part by part.
 pub(super) struct Told {
     layout: Layout,
-    lines: Vec<String>,
+    /// Of the parts that come.
+    worth: Worth,
+    /// The next part stands apart.
+    is_apart: bool,
+    /// It has been said that -v tells more.
+    says_more: bool,
+    parts: Vec<Part>,
+}
+
+/// What is done to the parts of one worth, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Fewer rows, columns and notes.
+    Fewer,
+    /// Parts are left out.
+    Gone,
+    /// One row is enough.
+    Least,
+}
+
+/// Lines that stay or go together, or a list that can be shortened.
+struct Part {
+    worth: Worth,
+    /// An empty line stands before it, unless it is the first one.
+    is_apart: bool,
+    body: Body,
+}
+
+enum Body {
+    Lines(Vec<String>),
+    Table(ShownTable),
+    List(List),
+}
+
+/// A table, as much of it as there is room for.
+struct ShownTable {
+    table: Table,
+    /// Before each line.
+    indent: String,
+    columns: usize,
+    /// Whether the title stands above it already.
+    is_under: bool,
+    /// Rows that are left out.
+    left_out: usize,
+    /// Without the columns that do not fit beside the first ones.
+    is_narrow: bool,
+}
+
+/// Entries of one or more lines each under a head.
+pub(super) struct List {
+    /// The line above.
+    pub head: String,
+    /// As many as may be shown.
+    pub entries: Vec<Vec<String>>,
+    /// Entries that are left out.
+    pub left_out: usize,
+    /// What an entry is called.
+    pub name: &'static str,
+    /// How to see what is left out.
+    pub advice: &'static str,
 }
 
 impl Told {
-    /// What must be known before any figure comes first.
+    /// What must be known before any figure comes first: some lines of it, unless all is told.
     pub fn new(layout: Layout, notices: &[String]) -> Self {
         let mut told = Self {
             layout,
-            lines: Vec::new(),
+            worth: Worth::Answer,
+            is_apart: false,
+            says_more: false,
+            parts: Vec::new(),
         };
-        notices.iter().for_each(|notice| told.say(notice, ""));
+        told.notices(notices);
         told
+    }
+
+    fn notices(&mut self, notices: &[String]) {
+        let folded = notices.iter().map(|notice| self.folded(notice, ""));
+        let mut folded: Vec<_> = folded.collect();
+        let lines: usize = folded.iter().map(Vec::len).sum();
+        if !self.layout.is_whole && lines > OF_NOTICES {
+            let mut room = OF_NOTICES - 1;
+            let fits = |notice: &&Vec<String>| {
+                let is_fit = notice.len() <= room;
+                room -= if is_fit { notice.len() } else { 0 };
+                is_fit
+            };
+            let mut shown: Vec<_> = folded.iter().take_while(fits).cloned().collect();
+            if let (true, Some(first)) = (shown.is_empty(), folded.first_mut()) {
+                // One that is longer than all the room is cut.
+                first.truncate(OF_NOTICES - 2);
+                first.push("…".to_owned());
+                shown.push(first.clone());
+            }
+            let left = notices.len() - shown.len();
+            if left > 0 {
+                let left = counted(left as u64, "more warning");
+                shown.push(vec![format!("and {left}: -v tells all of it")]);
+            }
+            folded = shown;
+        }
+        let lines = folded.concat();
+        self.push(Worth::Kept, Body::Lines(lines));
+    }
+
+    /// The parts that follow are worth so much.
+    pub fn worth(&mut self, worth: Worth) {
+        self.worth = worth;
     }
 
     /// An empty line, unless nothing stands above.
     pub fn gap(&mut self) {
-        if self.lines.last().is_some_and(|line| !line.is_empty()) {
-            self.lines.push(String::new());
-        }
+        self.is_apart = true;
     }
 
     /// A sentence in lines that fit, each after `indent`.
     pub fn say(&mut self, text: &str, indent: &str) {
-        let columns = self.layout.columns.min(PROSE);
-        self.lines.extend(indented_within(text, indent, columns));
+        let lines = self.folded(text, indent);
+        self.push(self.worth, Body::Lines(lines));
     }
 
-    /// A line as it is.
-    pub fn line(&mut self, line: &str) {
-        self.lines.push(line.to_owned());
+    fn folded(&self, text: &str, indent: &str) -> Vec<String> {
+        indented_within(text, indent, self.layout.columns.min(PROSE))
+    }
+
+    fn push(&mut self, worth: Worth, body: Body) {
+        let is_apart = std::mem::take(&mut self.is_apart);
+        self.parts.push(Part {
+            worth,
+            is_apart,
+            body,
+        });
     }
 
     /// A title and sentences under it.
     pub fn section(&mut self, title: &str, sentences: &[String]) {
         self.gap();
-        self.say(title, "");
-        sentences.iter().for_each(|it| self.say(it, "  "));
+        let title = self.folded(title, "");
+        let sentences = sentences.iter().map(|it| self.folded(it, "  "));
+        let mut sentences: Vec<_> = sentences.collect();
+        // No title without a sentence.
+        match sentences.first_mut() {
+            Some(first) => first.splice(..0, title).for_each(drop),
+            None => sentences.push(title),
+        }
+        for lines in sentences {
+            self.push(self.worth, Body::Lines(lines));
+        }
+    }
+
+    /// Verdicts, of which so many are told as there is room for.
+    pub fn verdicts(&mut self, verdicts: &[String]) {
+        let entries = verdicts.iter().map(|it| self.folded(it, "  ")).collect();
+        self.worth = Worth::Account;
+        self.list(List {
+            head: "Verdicts".to_owned(),
+            entries,
+            left_out: 0,
+            name: "verdict",
+            advice: "-v tells all of it",
+        });
+        self.worth = Worth::Answer;
     }
 
     /// A table, apart from what stands above.
-    pub fn table(&mut self, table: &Table) {
+    pub fn table(&mut self, table: Table) {
         self.gap();
-        self.lines.extend(table.lines_within(self.layout.columns));
+        self.figures(table, "", false);
     }
 
     /// The same without notes, unless all is told.
     pub fn answer(&mut self, table: Table) {
-        match self.layout.is_whole {
-            true => self.table(&table),
-            false => self.table(&Table {
+        let table = match self.layout.is_whole {
+            true => table,
+            false => Table {
                 notes: Vec::new(),
                 ..table
-            }),
-        }
+            },
+        };
+        self.table(table);
     }
 
     /// A table whose title stands above it.
-    pub fn under(&mut self, table: &Table, indent: &str) {
-        let columns = self.layout.columns.saturating_sub(indent.len());
-        let lines = table.lines_within(columns).into_iter().skip(1);
-        let lines = lines.map(|line| format!("{indent}{line}"));
-        self.lines.extend(lines);
+    pub fn under(&mut self, table: Table, indent: &str) {
+        self.figures(table, indent, true);
+    }
+
+    fn figures(&mut self, table: Table, indent: &str, is_under: bool) {
+        let shown = ShownTable {
+            table,
+            indent: indent.to_owned(),
+            columns: self.layout.columns.saturating_sub(indent.len()),
+            is_under,
+            left_out: 0,
+            is_narrow: false,
+        };
+        self.push(self.worth, Body::Table(shown));
+    }
+
+    /// A list, apart from what stands above.
+    pub fn list(&mut self, list: List) {
+        self.gap();
+        self.push(self.worth, Body::List(list));
     }
 
     /// Where and how it was measured: in a sentence unless all is told.
     pub fn conditions(&mut self, facts: &Table) {
         self.gap();
         if self.layout.is_whole {
-            let lines: Vec<_> = facts.rows.iter().flat_map(|row| self.fact(row)).collect();
-            self.lines.extend(lines);
+            self.facts(facts);
             return;
         }
         for row in facts.rows.iter().filter(|row| WORTH.contains(&&*row[0])) {
-            self.say(&format!("{}: {}", row[0], row[1]), "");
+            let lines = self.folded(&format!("{}: {}", row[0], row[1]), "");
+            self.push(Worth::Account, Body::Lines(lines));
         }
         let brief = BRIEF.iter().filter_map(|name| {
             let row = facts.rows.iter().find(|row| row[0] == *name)?;
             Some(row[1].as_str())
         });
         let brief: Vec<_> = brief.collect();
-        self.say(&format!("On {}; -v tells more", brief.join("; ")), "");
+        // A capture that others made does not say where.
+        let is_placed = facts.rows.iter().any(|row| row[0] == BRIEF[0]);
+        let begin = if is_placed { "On " } else { "method: " };
+        let lines = self.folded(&format!("{begin}{}; -v tells more", brief.join("; ")), "");
+        // Of several measurements those of the first.
+        let worth = match std::mem::replace(&mut self.says_more, true) {
+            false => Worth::Kept,
+            true => Worth::Detail,
+        };
+        self.push(worth, Body::Lines(lines));
+    }
+
+    /// Names and facts, a line each.
+    pub fn facts(&mut self, facts: &Table) {
+        self.gap();
+        for row in &facts.rows {
+            let lines = self.fact(row);
+            self.push(self.worth, Body::Lines(lines));
+        }
     }
 
     /// A name and a fact, which may be long.
     fn fact(&self, row: &[String]) -> Vec<String> {
-        let columns = self.layout.columns.min(PROSE);
-        let mut lines = indented_within(&row[1], &" ".repeat(NAMES), columns);
+        let mut lines = self.folded(&row[1], &" ".repeat(NAMES));
         lines[0].replace_range(..NAMES, &format!("{:<NAMES$}", row[0]));
         lines
     }
 
-    /// All of it.
-    pub fn finish(self) -> String {
-        self.lines.join("\n") + "\n"
+    /// All of it, or what of it fits a screen.
+    pub fn finish(mut self) -> String {
+        if !self.layout.is_whole {
+            self.shorten();
+        }
+        self.lines().join("\n") + "\n"
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        let mut is_apart = false;
+        for part in &self.parts {
+            // What is left out leaves its gap to the next part.
+            is_apart |= part.is_apart;
+            let own = part.body.lines();
+            if own.is_empty() {
+                continue;
+            }
+            if std::mem::take(&mut is_apart) && lines.last().is_some_and(|it| !it.is_empty()) {
+                lines.push(String::new());
+            }
+            lines.extend(own);
+        }
+        lines
+    }
+
+    /// Leaves out what is worth least until it fits a screen.
+    fn shorten(&mut self) {
+        if !self.says_more && self.beyond() > 0 {
+            self.gap();
+            self.push(Worth::Kept, Body::Lines(vec!["-v tells more".to_owned()]));
+        }
+        for worth in [Worth::Detail, Worth::Account, Worth::Answer] {
+            for step in [Step::Fewer, Step::Gone, Step::Least] {
+                for at in (0..self.parts.len()).rev() {
+                    if self.parts[at].worth != worth {
+                        continue;
+                    }
+                    // The first answer is not left out, however long the rest is.
+                    let is_first = !self.parts[..at].iter().any(|it| it.worth == worth);
+                    let may_go = worth != Worth::Answer || !is_first;
+                    if step == Step::Gone && !may_go {
+                        continue;
+                    }
+                    loop {
+                        match self.beyond() {
+                            0 => return,
+                            beyond if self.parts[at].body.shorten(step, beyond) => {}
+                            _ => break,
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lines that are too many for a screen.
+    fn beyond(&self) -> usize {
+        self.lines().len().saturating_sub(SCREEN)
+    }
+}
+
+impl Body {
+    fn lines(&self) -> Vec<String> {
+        match self {
+            Self::Lines(lines) => lines.clone(),
+            Self::Table(shown) => shown.lines(),
+            Self::List(list) => list.lines(),
+        }
+    }
+
+    /// Takes a step to fewer lines, of which `beyond` are too many. Says whether there was one.
+    fn shorten(&mut self, step: Step, beyond: usize) -> bool {
+        match (step, &mut *self) {
+            (_, Self::Lines(lines)) if lines.is_empty() => false,
+            (Step::Gone, Self::Lines(_) | Self::Table(_)) => {
+                *self = Self::Lines(Vec::new());
+                true
+            }
+            // It says how many entries are left out.
+            (Step::Gone, Self::List(_)) | (_, Self::Lines(_)) => false,
+            (Step::Fewer, Self::Table(shown)) => shown.shorten(beyond),
+            (Step::Least, Self::Table(shown)) => shown.leave_out(beyond, 1),
+            (Step::Fewer, Self::List(list)) => list.leave_out(beyond, FEW_ROWS),
+            (Step::Least, Self::List(list)) => list.leave_out(beyond, 1),
+        }
+    }
+}
+
+impl ShownTable {
+    fn lines(&self) -> Vec<String> {
+        let mut lines = match self.is_narrow {
+            true => self.table.first_lines_within(self.columns),
+            false => self.table.lines_within(self.columns),
+        };
+        if self.is_under {
+            let title = indented_within(&self.table.title, "", self.columns.min(PROSE)).len();
+            lines.drain(..title);
+        }
+        if self.left_out > 0 {
+            let left = counted(self.left_out as u64, "more row");
+            lines.push(format!("and {left}: -v tells all of it"));
+        }
+        for line in &mut lines {
+            line.insert_str(0, &self.indent);
+        }
+        lines
+    }
+
+    /// Leaves out rows first, as many as stay readable, then columns, then the notes.
+    fn shorten(&mut self, beyond: usize) -> bool {
+        if self.leave_out(beyond, FEW_ROWS) {
+            return true;
+        }
+        if self.blocks() > 1 {
+            self.is_narrow = true;
+            return true;
+        }
+        let notes = std::mem::take(&mut self.table.notes);
+        !notes.is_empty()
+    }
+
+    /// Leaves out rows, but `least`; one line says how many.
+    fn leave_out(&mut self, beyond: usize, least: usize) -> bool {
+        let rows = self.table.rows.len();
+        let said = usize::from(self.left_out == 0);
+        let keep = rows.saturating_sub((beyond + said).div_ceil(self.blocks()));
+        let left_out = rows.saturating_sub(keep.max(least));
+        // It takes a line to leave out the first ones.
+        let is_shorter = left_out * self.blocks() > said;
+        if is_shorter {
+            self.left_out += left_out;
+            self.table.rows.truncate(rows - left_out);
+        }
+        is_shorter
+    }
+
+    /// How often the rows stand below each other.
+    fn blocks(&self) -> usize {
+        match self.is_narrow {
+            true => 1,
+            false => self.table.blocks_within(self.columns),
+        }
+    }
+}
+
+impl List {
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![self.head.clone()];
+        lines.extend(self.entries.iter().flatten().cloned());
+        if self.left_out > 0 {
+            let left = counted(self.left_out as u64, self.name);
+            lines.push(format!("and {left} more: {}", self.advice));
+        }
+        lines
+    }
+
+    /// Leaves out entries, but `least`; one line says how many.
+    fn leave_out(&mut self, beyond: usize, least: usize) -> bool {
+        let mut beyond = beyond + usize::from(self.left_out == 0);
+        let before = self.entries.len();
+        while self.entries.len() > least && beyond > 0 {
+            let gone = self.entries.pop().map_or(0, |entry| entry.len());
+            beyond = beyond.saturating_sub(gone);
+        }
+        self.left_out += before - self.entries.len();
+        before > self.entries.len()
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! `tables` and `figures` choose what is shown, `table` and `chart` draw it; these,
 //! and [`document`], draw other reports too: `sweep` those of loss, `delay` those of
-//! delays, `qos` those of flows, `layers` those of layers, `clock` those of a clock's log, `counters` those of
+//! delays, `qos` those of flows, `layers` those of layers, `streams` those of
+//! `tscap gen`, `clock` those of a clock's log, `counters` those of
 //! counters.
 
 mod chart;
@@ -21,6 +22,7 @@ mod paper;
 mod papers;
 mod qos;
 pub mod saved;
+mod streams;
 mod sweep;
 mod table;
 mod tables;
@@ -38,6 +40,7 @@ pub use layout::Layout;
 pub use observer::{observer_page, observer_text};
 pub use papers::{Papers, papers_page, papers_text};
 pub use qos::{qos_lines, qos_page, qos_text};
+pub use streams::streams_text;
 pub use sweep::{sweep_page, sweep_text};
 pub use table::{Table, markup};
 pub use text::text;

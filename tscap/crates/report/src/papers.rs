@@ -37,15 +37,21 @@ pub fn papers_text(papers: &Papers<'_>, layout: Layout) -> String {
             tables::losses(comparison),
         ];
         told.section("Orosz & Skopkó, 2013", &notices(comparison));
-        tables.iter().flatten().for_each(|table| told.table(table));
-        told.table(&conditions(&comparison.about.machine));
+        tables
+            .into_iter()
+            .flatten()
+            .for_each(|table| told.table(table));
+        told.table(conditions(&comparison.about.machine));
         told.section("Where this differs", &stamp_differences(comparison));
     }
     if let Some(sweep) = papers.sweep {
         let tables = [Some(lossless()), sessions(sweep)];
         told.section("Skopkó, loss analysis", &sweep.warnings);
-        tables.iter().flatten().for_each(|table| told.table(table));
-        told.table(&conditions(&sweep.about.machine));
+        tables
+            .into_iter()
+            .flatten()
+            .for_each(|table| told.table(table));
+        told.table(conditions(&sweep.about.machine));
         told.section("Where this differs", &loss_differences(sweep));
     }
     told.finish()

@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(read::<Measurement>(&text).unwrap(), measurement);
         let refused = refusal(&format!("{second}\n{second}\n"));
         assert!(
-            refused.contains("not a result of tscap in JSON"),
+            refused.contains("not a comparison in JSON"),
             "{refused}"
         );
     }

@@ -1,6 +1,6 @@
 //! A comparison on a terminal.
 
-use super::layout::{Layout, Told};
+use super::layout::{Layout, Told, Worth};
 use super::tables;
 use super::words::{notices, verdicts};
 use tscap_lab::compare::schema::Comparison;
@@ -10,7 +10,7 @@ use tscap_lab::compare::schema::Comparison;
 pub fn text(comparison: &Comparison, layout: Layout) -> String {
     let mut told = Told::new(layout, &notices(comparison));
     if !comparison.verdicts.is_empty() {
-        told.section("Verdicts", &verdicts(comparison, layout.is_whole));
+        told.verdicts(&verdicts(comparison, layout.is_whole));
     }
     told.answer(tables::costs(comparison));
     let asked = tables::interrupts_off(comparison);
@@ -24,8 +24,12 @@ pub fn text(comparison: &Comparison, layout: Layout) -> String {
             tables::interval_errors(comparison),
             tables::losses(comparison),
         ];
-        tables.iter().flatten().for_each(|table| told.table(table));
+        tables
+            .into_iter()
+            .flatten()
+            .for_each(|table| told.table(table));
     } else if let Some(table) = asked {
+        told.worth(Worth::Detail);
         told.answer(table);
     }
     told.conditions(&tables::environment(comparison));

@@ -1,5 +1,7 @@
 //! Frames of `tscap gen` made by hand, for tests.
 
+pub mod capture;
+
 use etherparse::{
     EtherType, Ethernet2Header, IpNumber, Ipv4Header, Ipv4Options, Ipv6Header, SingleVlanHeader,
     UdpHeader, VlanId,

@@ -30,3 +30,4 @@ pub use report::{Counts, InterfaceReport, StreamId, StreamReport, StreamSummary}
 pub use sender_clock::{HostClocksBeside, HostMoment, SenderClock};
 pub use sequence::{Loss, Reordering};
 pub use streams::{Sent, Source, Streams};
+pub use text::Arrivals;

@@ -1,65 +1,14 @@
-//! What came through, as text.
+//! What came through, in sentences.
 
 use std::fmt;
 
-use super::delay::IntervalSources;
 use super::receive_clock::DelayBasis;
-use super::report::{Counts, InterfaceReport, StreamReport, StreamSummary};
+use super::report::{Counts, StreamSummary};
 use tscap_base::text::escaped::escaped;
 use tscap_base::text::numbers::{counted, grouped};
-use tscap_base::text::table::{self, Side};
-use tscap_statistics::Summary;
 
-/// So many streams of an interface are printed; JSON has all.
-const MOST_STREAMS: usize = 16;
-/// Figures of a distribution.
-const COLUMNS: [&str; 9] = [
-    "n", "min", "p50", "p90", "p99", "p99.9", "max", "mean", "sd",
-];
-
-impl fmt::Display for StreamReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for interface in &self.interfaces {
-            write!(f, "{interface}")?;
-        }
-        self.warnings
-            .iter()
-            .try_for_each(|warning| writeln!(f, "warning: {warning}"))
-    }
-}
-
-impl fmt::Display for InterfaceReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.name.as_deref();
-        let name = name.map_or("(unnamed interface)".into(), escaped);
-        writeln!(f, "{name}: {}", self.counts)?;
-        for stream in self.streams.iter().take(MOST_STREAMS) {
-            write!(f, "{stream}")?;
-        }
-        if self.streams.len() > MOST_STREAMS {
-            let more = self.streams.len() - MOST_STREAMS;
-            let lost: u64 = self.streams.iter().map(|stream| stream.loss.lost).sum();
-            writeln!(
-                f,
-                "and {} (--json has all); lost in all of them: {}",
-                counted(more as u64, "more stream"),
-                grouped(lost)
-            )?;
-        }
-        if self.streams.is_empty() {
-            return Ok(());
-        }
-        writeln!(f, "{}", self.delay_basis)?;
-        if self.stamp_resolution_ns > 1 {
-            writeln!(
-                f,
-                "the file's stamps have steps of {} ns",
-                grouped(self.stamp_resolution_ns)
-            )?;
-        }
-        Ok(())
-    }
-}
+/// What became of the frames of a stream, as a sentence.
+pub struct Arrivals<'a>(pub &'a StreamSummary);
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,10 +43,15 @@ impl fmt::Display for Counts {
     }
 }
 
-impl fmt::Display for StreamSummary {
+impl fmt::Display for Arrivals<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (loss, reordering) = (&self.loss, &self.reordering);
-        write!(f, "run {} flow {}: ", self.id.run, self.id.flow)?;
+        let Self(StreamSummary {
+            id,
+            loss,
+            reordering,
+            ..
+        }) = self;
+        write!(f, "run {} flow {}: ", id.run, id.flow)?;
         if let Some(sent) = loss.sent {
             write!(f, "{} sent, ", grouped(sent))?;
         }
@@ -131,93 +85,11 @@ impl fmt::Display for StreamSummary {
                 grouped(extent.max.unsigned_abs())
             )?;
         }
-        writeln!(f)?;
-        if loss.beyond_sent > 0 {
-            writeln!(
-                f,
-                "  beyond the numbers sent: {}",
-                counted(loss.beyond_sent, "frame")
-            )?;
-        }
-        let rows = [
-            ("path delay", &self.delay.path_ns),
-            ("delay variation", &self.delay.variation_ns),
-            (
-                "|inter-arrival − inter-send|",
-                &self.delay.interval_error_ns,
-            ),
-        ];
-        if rows.iter().all(|(_, summary)| summary.is_none()) {
-            return Ok(());
-        }
-        writeln!(f, "{}", row("ns", COLUMNS.map(str::to_owned)))?;
-        for (name, summary) in rows {
-            if let Some(summary) = summary {
-                writeln!(f, "{}", row(name, figures(summary)))?;
-            }
-        }
-        if let Some(path) = self.delay.path_ns.as_ref().filter(|path| path.negative > 0) {
-            writeln!(
-                f,
-                "  negative: {}; the clocks of sender and receiver disagree",
-                counted(path.negative, "path delay")
-            )?;
-        }
-        if let Some(bound) = self.delay.clocks_ns {
-            writeln!(
-                f,
-                "  path delay ±{bound} ns by the clocks: sender and receiver read the same ones"
-            )?;
-        }
-        match self.delay.intervals {
-            IntervalSources {
-                tsc_pairs: 0,
-                stamp_pairs: 0,
-            } => Ok(()),
-            IntervalSources { tsc_pairs: 0, .. } => {
-                writeln!(
-                    f,
-                    "  intervals: from the file's stamps and the sender's CLOCK_TAI"
-                )
-            }
-            IntervalSources { stamp_pairs: 0, .. } => {
-                writeln!(f, "  intervals: p̂·ΔN of the TSC on both sides")
-            }
-            IntervalSources {
-                tsc_pairs,
-                stamp_pairs,
-            } => writeln!(
-                f,
-                "  intervals: {} p̂·ΔN of the TSC on both sides, {} from the file's stamps and the \
-                 sender's CLOCK_TAI",
-                grouped(tsc_pairs),
-                grouped(stamp_pairs)
-            ),
+        match loss.beyond_sent {
+            0 => Ok(()),
+            beyond => write!(f, "; beyond the numbers sent: {}", counted(beyond, "frame")),
         }
     }
-}
-
-/// A name and its figures, in columns that are as wide for every stream.
-fn row(name: &str, figures: [String; COLUMNS.len()]) -> String {
-    let figures = figures.each_ref();
-    let figures = figures.map(|figure| (figure.as_str(), 9, Side::Right));
-    let cells = [("", 1, Side::Left), (name, 28, Side::Left)];
-    table::row(cells.into_iter().chain(figures), " ")
-}
-
-fn figures(summary: &Summary) -> [String; COLUMNS.len()] {
-    let quantile = |value: Option<i64>| value.map_or("-".to_owned(), |value| value.to_string());
-    [
-        summary.n.to_string(),
-        summary.min.to_string(),
-        quantile(summary.p50),
-        quantile(summary.p90),
-        quantile(summary.p99),
-        quantile(summary.p99_9),
-        summary.max.to_string(),
-        format!("{:.1}", summary.mean),
-        format!("{:.1}", summary.sd),
-    ]
 }
 
 impl fmt::Display for DelayBasis {
@@ -234,7 +106,7 @@ impl fmt::Display for DelayBasis {
         write!(
             f,
             "path delay: from the sender's reading of CLOCK_TAI, before the frame leaves, to the \
-             stamp in XDP;\n  the clocks' part "
+             stamp in XDP; the clocks' part "
         )?;
         match reference {
             None => write!(

@@ -105,34 +105,35 @@ impl Table {
     /// Lines of text, title, head, rows and notes, that fit `width` columns. Columns that do
     /// not fit beside the others stand below them, with the names of the rows once more.
     pub fn lines_within(&self, width: usize) -> Vec<String> {
+        self.lines_of(width, usize::MAX)
+    }
+
+    /// The same without the columns that do not fit beside the others.
+    pub fn first_lines_within(&self, width: usize) -> Vec<String> {
+        self.lines_of(width, 1)
+    }
+
+    /// How often its rows stand below each other in `width` columns.
+    pub fn blocks_within(&self, width: usize) -> usize {
+        self.blocks(&self.columns(&self.cells()), width).len()
+    }
+
+    fn lines_of(&self, width: usize, blocks: usize) -> Vec<String> {
         let prose = width.min(PROSE);
         let notes = self.notes.iter();
         let notes = notes.flat_map(|note| indented_within(note, INDENT, prose));
         let title = indented_within(&self.title, "", prose);
         title
             .into_iter()
-            .chain(self.figures_within(width))
+            .chain(self.figures_within(width, blocks))
             .chain(notes)
             .collect()
     }
 
-    /// Head and rows.
-    fn figures_within(&self, width: usize) -> Vec<String> {
-        let head: Vec<String> = self.head.iter().map(|&name| name.to_owned()).collect();
-        let rows: Vec<Vec<String>> = std::iter::once(&head)
-            .chain(&self.rows)
-            .map(|row| row.iter().map(|cell| escaped(cell).into_owned()).collect())
-            .collect();
-        let length = |column: usize| {
-            let cells = rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let columns: Vec<(usize, Side)> = (0..self.head.len())
-            .map(|column| match self.words.contains(&column) {
-                true => (length(column), Side::Left),
-                false => (length(column), Side::Right),
-            })
-            .collect();
+    /// Head and rows, with the first `most` blocks of columns.
+    fn figures_within(&self, width: usize, most: usize) -> Vec<String> {
+        let rows = self.cells();
+        let columns = self.columns(&rows);
         let line = |cells: &Vec<String>, shown: &[usize]| {
             let cells = shown.iter().filter_map(|&column| {
                 let (width, side) = columns[column];
@@ -143,8 +144,32 @@ impl Table {
         let blocks = self.blocks(&columns, width);
         let lines = blocks
             .iter()
+            .take(most)
             .flat_map(|shown| rows.iter().map(|cells| line(cells, shown)));
         lines.collect()
+    }
+
+    /// Head and rows as they are printed.
+    fn cells(&self) -> Vec<Vec<String>> {
+        let head: Vec<String> = self.head.iter().map(|&name| name.to_owned()).collect();
+        std::iter::once(&head)
+            .chain(&self.rows)
+            .map(|row| row.iter().map(|cell| escaped(cell).into_owned()).collect())
+            .collect()
+    }
+
+    /// Width and side of each column of these rows.
+    fn columns(&self, rows: &[Vec<String>]) -> Vec<(usize, Side)> {
+        let length = |column: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        (0..self.head.len())
+            .map(|column| match self.words.contains(&column) {
+                true => (length(column), Side::Left),
+                false => (length(column), Side::Right),
+            })
+            .collect()
     }
 
     /// Which columns stand beside each other: as many as fit, behind those that name a row.

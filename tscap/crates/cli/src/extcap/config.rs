@@ -101,8 +101,8 @@ mod tests {
              kfunc, where the TSC is invariant, else ktime}{default=true}",
             "value {arg=0}{value=out}{display=out: Sent ones}{default=false}",
             "arg {number=4}{call=--snaplen}{display=Snaplen}{tooltip=Most bytes \
-             to capture of each frame; 0 for the default [default: 65428, the most that is \
-             recorded; without -w 64]}{type=unsigned}{default=0}",
+             to capture of each frame; 0 for the default [default: 65428; without -w \
+             64]}{type=unsigned}{default=0}",
         ] {
             assert!(config.lines().any(|it| it == line), "{line}\n{config}");
         }

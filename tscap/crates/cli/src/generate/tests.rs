@@ -93,6 +93,7 @@ fn reading_needs_no_interface() {
     let plan = Cli::try_parse_from(words).and_then(Cli::into_plan).unwrap();
     let expected = Plan::ReadStreams {
         file: "f".into(),
+        verbose: false,
         json: true,
     };
     assert_eq!(plan, expected);

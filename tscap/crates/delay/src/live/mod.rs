@@ -45,8 +45,8 @@ const CHECK_EVERY: Duration = Duration::from_secs(10);
 const LONGEST_SETTLING: Duration = Duration::from_secs(2);
 /// What helps where the programs are refused.
 const TESTED_WITH: &str = "tscap delay is tested with Linux 6.1, 6.12 and 6.18. If this kernel \
-     refuses its programs, capture both interfaces by tscap capture --keep-raw, and give the file to \
-     tscap delay --file";
+     refuses its programs, capture both interfaces by `tscap capture --keep-raw`, and give the file to \
+     `tscap delay --file`";
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A measurement with its programs attached. When it is dropped, nothing stays attached.

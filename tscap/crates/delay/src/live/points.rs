@@ -422,7 +422,7 @@ impl Points {
         let late = self.all.iter().filter(late).map(|point| {
             format!(
                 "{}: packets are stamped in the network stack, at {}, where they may be \
-                 aggregates (GRO), which match nothing: ethtool -K {} gro off",
+                 aggregates (GRO), which match nothing: `ethtool -K {} gro off`",
                 point.interface,
                 point.attachment.hook(),
                 point.interface

@@ -163,7 +163,7 @@ impl Points {
         let warnings = in_stack.map(|point| {
             format!(
                 "{}: packets are stamped in the network stack, at {}, where they may be \
-                 aggregates (GRO), which count as one: ethtool -K {} gro off",
+                 aggregates (GRO), which count as one: `ethtool -K {} gro off`",
                 point.interface,
                 point.attachment.hook(),
                 point.interface

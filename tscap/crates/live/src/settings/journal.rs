@@ -128,7 +128,7 @@ impl JournalError {
                 format!("run it as root: tscap keeps journals of what it changes in {FOLDER}")
             }
             Self::NotPrivate { path } => format!(
-                "look whose it is: ls -la {path}; if all of it is root's: chmod 700 {path}, else \
+                "look whose it is: `ls -la {path}`; if all of it is root's: `chmod 700 {path}`, else \
                  remove it",
                 path = path.display()
             ),

@@ -189,7 +189,7 @@ impl Link {
             ),
             Layout::Nothing(place) => (
                 format!("its frames are seen at {place} alone"),
-                format!("capture on {place}: ip link show master {name} lists them"),
+                format!("capture on {place}: `ip link show master {name}` lists them"),
             ),
             Layout::Unknown => {
                 let kind = self.kind.as_deref().unwrap_or("unknown");

@@ -8,23 +8,20 @@ use maud::html;
 
 use super::glossary;
 use super::html::document;
-use super::layout::{Layout, Told};
+use super::layout::{Layout, Told, Worth};
 use tscap_clock::Allan;
 use tscap_references::log::Digest;
 
-/// What a log says of its clock.
+/// What a log says of its clock: the facts, then tables.
 pub fn clock_text(digest: &Digest, layout: Layout) -> String {
     let deviations = against(digest).map(|against| tables::deviations(&against));
     let shown = tables::changes(digest);
     let shown = shown.into_iter().chain(ntp::percentiles(digest));
     let shown = shown.chain(deviations.into_iter().flatten());
-    let layout = Layout {
-        is_whole: true,
-        ..layout
-    };
     let mut told = Told::new(layout, &[]);
-    told.conditions(&tables::facts(digest));
-    shown.for_each(|table| told.table(&table));
+    told.facts(&tables::facts(digest));
+    told.worth(Worth::Detail);
+    shown.for_each(|table| told.answer(table));
     told.finish()
 }
 

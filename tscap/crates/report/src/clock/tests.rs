@@ -46,6 +46,20 @@ fn digest_set(step_ns: i64) -> (Digest, Entry) {
     (digest, last.unwrap())
 }
 
+/// On a terminal of 24 lines, with a prompt.
+#[test]
+fn the_answer_fits_a_screen() {
+    let mut digest = digest();
+    let changes = digest.changes.clone();
+    (0..20).for_each(|_| digest.changes.extend(changes.clone()));
+    let brief = clock_text(&digest, Layout::BRIEF);
+    assert!(brief.lines().count() <= 23, "{brief}");
+    assert!(brief.lines().all(|it| it.chars().count() <= 79), "{brief}");
+    assert!(brief.starts_with("boot "), "{brief}");
+    assert!(brief.ends_with("\n-v tells more\n"), "{brief}");
+    assert!(clock_text(&digest, Layout::WHOLE_THERE).lines().count() > 40);
+}
+
 #[test]
 fn the_text_tells_all_that_happened() {
     let text = clock_text(&digest(), Layout::WHOLE);

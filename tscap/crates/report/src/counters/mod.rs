@@ -9,7 +9,7 @@ use maud::html;
 
 use super::glossary;
 use super::html::{document, notice_list, whereabouts};
-use super::layout::{Layout, Told};
+use super::layout::{Layout, Told, Worth};
 use super::words::command;
 use tscap_base::text::table::Table;
 use tscap_lab::counters::Characteristics;
@@ -20,13 +20,14 @@ use tscap_lab::counters::schema::Reference;
 pub fn counters_text(of: &Characteristics, layout: Layout) -> String {
     let mut told = Told::new(layout, &of.warnings);
     if layout.is_whole {
-        shown(of).iter().for_each(|table| told.table(table));
+        shown(of).into_iter().for_each(|table| told.table(table));
     } else {
         let answers = std::iter::once(tables::counters(of));
         let answers = answers.chain(tables::access(of)).chain(tables::rates(of));
         answers.for_each(|table| told.answer(table));
     }
     told.gap();
+    told.worth(Worth::Account);
     let missing = no_oscillator(&of.reference).into_iter();
     let missing: Vec<_> = match layout.is_whole {
         true => missing.chain(tables::absent(of)).collect(),

@@ -13,18 +13,68 @@ use maud::{Markup, html};
 use super::figures::Figure;
 use super::glossary;
 use super::html::{document, facts_of, notice_list};
-use super::layout::{Layout, Told};
+use super::layout::{Layout, Told, Worth};
 use super::table::Table;
 use super::words::command;
-use sentences::{account, certificate, names, spot};
+use sentences::{account, certificate, certified_briefly, names, spot};
 use tscap_base::text::numbers::counted;
 use tscap_delay::schema::{Exit, Measurement, Passage};
 use view::{View, passage_names, views};
 
-/// What was measured: warnings, then for each passage its statistics, what is known of the
-/// maximum, the slowest packets and the account; with all of it the papers' figures; last where
-/// and how.
+/// What was measured: warnings, the delays, the account, what is known of the maximum and the
+/// slowest packets; last where and how. With all of it each passage by itself, and the papers'
+/// figures.
 pub fn delay_text(measurements: &[&Measurement], layout: Layout) -> String {
+    match layout.is_whole {
+        true => whole_text(measurements, layout),
+        false => brief_text(measurements, layout),
+    }
+}
+
+fn brief_text(measurements: &[&Measurement], layout: Layout) -> String {
+    let mut told = Told::new(layout, &notices(measurements));
+    if let Some(table) = tables::briefly(measurements) {
+        told.table(table);
+    }
+    let views = views(measurements);
+    told.worth(Worth::Account);
+    for (measurement, names) in measurements.iter().zip(passage_names(measurements)) {
+        for (passage, name) in measurement.passages.iter().zip(names) {
+            let Some(exit) = passage.exits.first() else {
+                continue;
+            };
+            let account = account(&exit.account);
+            match measurements {
+                [only] if only.passages.len() == 1 => {
+                    told.gap();
+                    account.iter().for_each(|it| told.say(it, ""));
+                }
+                _ => told.section(&name, &account),
+            }
+        }
+    }
+    told.worth(Worth::Detail);
+    for view in views.iter().filter(|view| view.is_first) {
+        let certificate = certified_briefly(&view.delays.certificate);
+        told.gap();
+        told.say(&format!("{}: {certificate}", view.name()), "");
+    }
+    for view in views.iter().filter(|view| view.is_first) {
+        let title = match views.len() {
+            1 => "The slowest".to_owned(),
+            _ => format!("The slowest: {}", view.passage),
+        };
+        if let Some(table) = tables::slowest_briefly(title, view.delays) {
+            told.table(table);
+        }
+    }
+    for measurement in measurements {
+        told.conditions(&tables::environment(measurement));
+    }
+    told.finish()
+}
+
+fn whole_text(measurements: &[&Measurement], layout: Layout) -> String {
     let mut told = Told::new(layout, &notices(measurements));
     for (measurement, name) in measurements.iter().zip(names(measurements)) {
         if measurements.len() > 1 {
@@ -34,7 +84,7 @@ pub fn delay_text(measurements: &[&Measurement], layout: Layout) -> String {
         for passage in &measurement.passages {
             told.gap();
             told.say(&passage.name, "");
-            figures_of(measurement, passage, &mut told, layout);
+            figures_of(measurement, passage, &mut told);
             told.gap();
             told.say(&spot(&passage.entry), "  ");
             for exit in &passage.exits {
@@ -43,9 +93,7 @@ pub fn delay_text(measurements: &[&Measurement], layout: Layout) -> String {
         }
         told.conditions(&tables::environment(measurement));
     }
-    if layout.is_whole
-        && let Some(table) = tables::beside_paper(measurements)
-    {
+    if let Some(table) = tables::beside_paper(measurements) {
         told.gap();
         told.say(&table.title, "");
         for row in table.rows {
@@ -64,24 +112,21 @@ fn account_of(exit: &Exit) -> Vec<String> {
 }
 
 /// Statistics, certificates and the slowest packets of a passage.
-fn figures_of(measurement: &Measurement, passage: &Passage, told: &mut Told, layout: Layout) {
-    let upright = tables::upright(measurement, passage, layout);
-    upright.iter().for_each(|table| told.table(table));
-    // In brief that of the exit that counts first.
-    let certified = if layout.is_whole { usize::MAX } else { 1 };
-    for exit in passage.exits.iter().take(certified) {
+fn figures_of(measurement: &Measurement, passage: &Passage, told: &mut Told) {
+    if let Some(table) = tables::upright(measurement, passage) {
+        told.table(table);
+    }
+    for exit in &passage.exits {
         if let Some(delays) = &exit.delays {
             let certificate = certificate(&delays.certificate);
             told.gap();
             told.say(&format!("{}: {certificate}", exit.point), "");
         }
     }
-    if let Some(delays) = passage.exits.first().and_then(|exit| exit.delays.as_ref()) {
-        let slowest = match layout.is_whole {
-            true => tables::slowest("The slowest".to_owned(), delays),
-            false => tables::slowest_briefly(delays),
-        };
-        slowest.iter().for_each(|table| told.table(table));
+    let delays = passage.exits.first().and_then(|exit| exit.delays.as_ref());
+    let slowest = delays.and_then(|it| tables::slowest("The slowest".to_owned(), it));
+    if let Some(table) = slowest {
+        told.table(table);
     }
 }
 

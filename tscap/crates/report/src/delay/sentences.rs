@@ -166,6 +166,23 @@ pub(super) fn certificate(certificate: &Certificate) -> String {
     }
 }
 
+/// The same without how it is known.
+pub(super) fn certified_briefly(certificate: &Certificate) -> String {
+    match certificate {
+        Certificate::None { why } => format!("no certificate for the maximum: {why}"),
+        Certificate::Holds {
+            max_ns,
+            bound_ns,
+            exceeding,
+            ..
+        } => format!(
+            "at 99 % confidence at most {} of the packets are slower than {} ns",
+            percent(*exceeding),
+            number(*max_ns as f64 + *bound_ns as f64)
+        ),
+    }
+}
+
 /// A share with two significant digits: "0.046 %".
 pub(super) fn percent(share: f64) -> String {
     let percent = 100.0 * share;

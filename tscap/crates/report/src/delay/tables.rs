@@ -5,7 +5,6 @@ use std::time::{Duration, SystemTime};
 use super::paper;
 use super::sentences::{account, conditions, method, percent, spot};
 use super::view::{QUEUEING, View, passage_names, views};
-use crate::layout::Layout;
 use crate::table::{Table, columns};
 use crate::tables::facts;
 use crate::words::{NOTHING, maybe, number, whole};
@@ -31,13 +30,40 @@ pub(super) fn environment(measurement: &Measurement) -> Table {
     table
 }
 
-/// Statistics of a passage in upright tables, which fit a terminal: with all of them those of
-/// RFC 8219 too.
-pub(super) fn upright(
-    measurement: &Measurement,
-    passage: &Passage,
-    layout: Layout,
-) -> Option<Table> {
+/// The most important statistics of all delays: a row each.
+pub(super) fn briefly(measurements: &[&Measurement]) -> Option<Table> {
+    let views = views(measurements);
+    let mut passages: Vec<&str> = views.iter().map(|view| view.passage.as_str()).collect();
+    passages.dedup();
+    let (title, is_only) = match passages[..] {
+        [only] => (format!("{only}: delay, ns"), true),
+        _ => ("Delay, ns".to_owned(), false),
+    };
+    let row = |name: String, cells: &[String; ROWS.len()], bound: Option<u64>| {
+        let cells = BRIEF.iter().map(|&(index, _)| cells[index].clone());
+        let name = std::iter::once(name).chain(cells);
+        name.chain([maybe(bound, grouped)]).collect::<Vec<_>>()
+    };
+    let mut rows = Vec::new();
+    for view in &views {
+        let name = match is_only {
+            true => view.point.to_owned(),
+            false => view.name(),
+        };
+        let cells = statistics(view.delays, false);
+        rows.push(row(name, &cells, view.delays.bound_ns));
+        let corrected = corrected_cells(view.measurement, view.delays);
+        if let Some(cells) = corrected.filter(|_| view.is_first) {
+            rows.push(row("corrected".to_owned(), &cells, None));
+        }
+    }
+    let names = BRIEF.iter().map(|(_, name)| *name);
+    let head: Vec<_> = std::iter::once("exit").chain(names).chain(["±"]).collect();
+    Table::figures(title, &head, rows).if_any()
+}
+
+/// Statistics of a passage in an upright table, which fits a terminal.
+pub(super) fn upright(measurement: &Measurement, passage: &Passage) -> Option<Table> {
     let exits = passage.exits.iter();
     let exits = exits.filter_map(|exit| Some((column(&exit.point), exit.delays.as_ref()?)));
     let queueing = passage.queueing.iter().map(|delays| (QUEUEING, delays));
@@ -53,35 +79,37 @@ pub(super) fn upright(
     if cells.is_empty() {
         return None;
     }
-    let shown = match layout.is_whole {
-        true => ROWS.len(),
-        false => QUANTILES,
-    };
     let has_corrected = cells.iter().any(|(name, _)| *name == "corrected");
     let table = |cells: &[(&'static str, [String; ROWS.len()])]| {
         let names: Vec<_> = cells.iter().map(|(name, _)| *name).collect();
-        // Quantiles that so few packets do not have are told as absent with all of it.
         let row = |(index, name): (usize, &&str)| {
             let cells = cells.iter().map(|(_, cells)| cells[index].clone());
-            let cells: Vec<_> = cells.collect();
-            let is_told = layout.is_whole || cells.iter().any(|cell| cell != NOTHING);
-            is_told.then(|| [vec![(*name).to_owned()], cells].concat())
+            [vec![(*name).to_owned()], cells.collect()].concat()
         };
-        let rows = ROWS.iter().enumerate().take(shown);
-        let rows = rows.filter_map(row).collect();
+        let rows = ROWS.iter().enumerate().map(row).collect();
         let head = [&["exit"], &names[..]].concat();
         Table::figures("Delay, ns", &head, rows)
     };
-    let rfc8219 = layout.is_whole.then_some(RFC8219);
     let corrected = has_corrected.then_some(CORRECTED);
     let mut delays = passage.exits.iter().filter_map(|it| it.delays.as_ref());
     let bound = match delays.any(|it| it.bound_ns.is_some()) {
         true => BOUND,
         false => UNBOUNDED,
     };
-    let notes = [Some(bound), rfc8219, corrected].into_iter().flatten();
+    let notes = [Some(bound), Some(RFC8219), corrected];
+    let notes = notes.into_iter().flatten();
     Some(table(&cells).notes(notes.map(str::to_owned)))
 }
+
+/// The columns of [`briefly`], of [`ROWS`], with their names.
+const BRIEF: [(usize, &str); 6] = [
+    (0, "n"),
+    (1, "min"),
+    (2, "mean"),
+    (4, "median"),
+    (6, "p99"),
+    (8, "max"),
+];
 
 /// The rows of [`upright`].
 const ROWS: [&str; 12] = [
@@ -305,7 +333,7 @@ pub(super) fn slowest(title: String, delays: &Delays) -> Option<Table> {
 }
 
 /// The slowest of them, without date and CPUs.
-pub(super) fn slowest_briefly(delays: &Delays) -> Option<Table> {
+pub(super) fn slowest_briefly(title: String, delays: &Delays) -> Option<Table> {
     let row = |slow: &Slow| {
         let time = time(slow.entered_ns);
         let clock = time.split_once('T').map_or(&*time, |(_, clock)| clock);
@@ -313,7 +341,7 @@ pub(super) fn slowest_briefly(delays: &Delays) -> Option<Table> {
     };
     let rows = delays.slowest.iter().take(BRIEFLY).map(row).collect();
     let head = columns("entered (UTC) | delay, ns | packet");
-    let table = Table::figures("The slowest", &head, rows);
+    let table = Table::figures(title, &head, rows);
     table.words(&[0, 2]).if_any()
 }
 

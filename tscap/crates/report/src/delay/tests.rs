@@ -65,7 +65,7 @@ fn the_answer_comes_first_and_the_paper_only_if_it_is_asked_for() {
     let brief = delay_text(&[&measurement], Layout::BRIEF);
     let name = &measurement.passages[0].name;
     assert!(
-        brief.starts_with(&format!("{name}\n\nDelay, ns\nexit ")),
+        brief.starts_with(&format!("{name}: delay, ns\nexit ")),
         "{brief}"
     );
     assert!(unfolded(&brief).ends_with("; -v tells more"), "{brief}");
@@ -74,7 +74,7 @@ fn the_answer_comes_first_and_the_paper_only_if_it_is_asked_for() {
             .find(part)
             .unwrap_or_else(|| panic!("{part}: {brief}"))
     };
-    assert!(place("\nmax ") < place("20,007 entered") && place("20,007 entered") < place("\nOn "));
+    assert!(place("\ntap ") < place("20,007 entered") && place("20,007 entered") < place("\nOn "));
     let whole = delay_text(&[&measurement], Layout::WHOLE);
     for part in ["Beside the paper", "PDV", "governor"] {
         assert!(

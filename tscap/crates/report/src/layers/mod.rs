@@ -7,7 +7,7 @@ mod tables;
 use maud::html;
 
 use super::html::{document, facts_of, notice_list};
-use super::layout::{Layout, Told};
+use super::layout::{Layout, Told, Worth};
 use super::words::command;
 use tscap_base::text::numbers::counted;
 use tscap_base::text::table::Table;
@@ -26,24 +26,18 @@ pub fn layers_lines(flow: &FlowResidences, columns: usize) -> Vec<String> {
 /// there, and the flows that come first (two, unless all is told); last where and how.
 pub fn layers_text(of: &Residences, layout: Layout) -> String {
     let mut told = Told::new(layout, &notices(of));
+    times_of(&of.all, &mut told);
     told.gap();
-    told.say(&tables::name(&of.all), "");
-    if let Some(times) = tables::times(&of.all) {
-        told.under(&times, "");
-    }
-    told.gap();
-    told.under(&tables::layers(of), "");
+    told.worth(Worth::Account);
+    told.under(tables::layers(of), "");
     tables::sentences(of).iter().for_each(|it| told.say(it, ""));
     let (shown, left) = shown(of);
     let others = (of.others.packets > 0).then_some(&of.others);
     let is_told = layout.is_whole || shown.len() <= DETAILED;
     let flows = if is_told { shown } else { &[] };
+    told.worth(Worth::Detail);
     for flow in flows.iter().chain(others) {
-        told.gap();
-        told.say(&tables::name(flow), "");
-        if let Some(times) = tables::times(flow) {
-            told.under(&times, "");
-        }
+        times_of(flow, &mut told);
     }
     let left = left + (shown.len() - flows.len()) as u64;
     if left > 0 {
@@ -56,6 +50,15 @@ pub fn layers_text(of: &Residences, layout: Layout) -> String {
     }
     told.conditions(&tables::environment(of));
     told.finish()
+}
+
+/// A flow and its times.
+fn times_of(flow: &FlowResidences, told: &mut Told) {
+    let title = tables::name(flow);
+    match tables::times(flow) {
+        Some(times) => told.table(Table { title, ..times }),
+        None => told.section(&title, &[]),
+    }
 }
 
 /// The flows that come first, and how many more there are.

@@ -19,7 +19,7 @@ use tscap_lab::observer::schema::Verdict;
 pub fn observer_text(observation: &Observation, layout: Layout) -> String {
     let mut told = Told::new(layout, &notices(observation));
     let verdicts: Vec<_> = observation.verdicts.iter().map(sentence).collect();
-    told.section("Verdicts", &verdicts);
+    told.verdicts(&verdicts);
     told.answer(tables::round_trips(observation));
     told.answer(tables::streams(observation));
     told.conditions(&tables::environment(observation));

@@ -8,7 +8,7 @@ mod tables;
 use maud::html;
 
 use super::html::{document, facts_of, notice_list};
-use super::layout::{Layout, Told};
+use super::layout::{Layout, List, Told, Worth};
 use super::words::command;
 use tscap_base::text::numbers::counted;
 use tscap_flows::schema::{FlowReport, Quality};
@@ -31,34 +31,32 @@ pub fn qos_text(quality: &Quality, layout: Layout) -> String {
     let top = usize::try_from(quality.method.top).unwrap_or(usize::MAX);
     let shown = &quality.flows[..top.min(quality.flows.len())];
     if !shown.is_empty() {
-        told.gap();
-        qos_lines(shown).iter().for_each(|line| told.line(line));
+        told.list(List {
+            head: lines::head(),
+            entries: shown
+                .iter()
+                .map(|it| lines::flow_lines(it).to_vec())
+                .collect(),
+            left_out: quality.flows.len() - shown.len(),
+            name: "flow",
+            advice: "-v and --top show more, --json all",
+        });
         let mut all = shown.iter();
         if all.any(|flow| flow.retransmissions.is_some_and(|it| it.segments > 0)) {
             told.say("*: bytes of TCP that were seen again", "");
         }
-        let left = quality.flows.len() - shown.len();
-        if left > 0 {
-            let left = counted(left as u64, "flow");
-            told.say(
-                &format!("and {left} more: --top shows more, --json all"),
-                "",
-            );
-        }
     }
     told.gap();
+    told.worth(Worth::Account);
     tables::account(quality)
         .iter()
         .for_each(|it| told.say(it, ""));
     if layout.is_whole || shown.len() <= DETAILED {
+        told.worth(Worth::Detail);
         for flow in shown {
-            told.gap();
-            told.say(&lines::name(flow), "");
-            lines::sentences(flow)
-                .iter()
-                .for_each(|it| told.say(it, "  "));
+            told.section(&lines::name(flow), &lines::sentences(flow));
             if let Some(table) = lines::times(flow, "") {
-                told.under(&table, "  ");
+                told.under(table, "  ");
             }
         }
     }

@@ -9,7 +9,7 @@ use maud::html;
 
 use super::glossary;
 use super::html::{FEW_POINTS, document, notice_list, whereabouts};
-use super::layout::{Layout, Told};
+use super::layout::{Layout, Told, Worth};
 use super::words::{command, number};
 use tscap_base::text::numbers::counted;
 use tscap_lab::loss::schema::Sweep;
@@ -28,9 +28,10 @@ pub fn sweep_text(sweep: &Sweep, layout: Layout) -> String {
     if let Some(accuracy) = accuracy(sweep) {
         told.section("Prediction", &[accuracy]);
     }
+    told.worth(Worth::Detail);
     told.answer(tables::points(sweep));
     if layout.is_whole {
-        told.table(&tables::costs(sweep));
+        told.table(tables::costs(sweep));
     }
     told.conditions(&environment(sweep));
     told.finish()

@@ -3,6 +3,7 @@
 pub(super) mod drawings;
 mod page;
 pub(super) mod papers;
+mod screen;
 mod terminal;
 
 use tscap_clock::StampSource;

@@ -11,14 +11,7 @@ use crate::{Counts, StreamId};
 use tscap_clock::{StampPath, TscPath};
 use tscap_file::pcapng::{Hooks, InterfaceOption, StampOption};
 
-mod file;
-
-use file::{Capture, stream};
-
-const NOW: u64 = 1_800_000_000_000_000_000;
-const S: u64 = 1_000_000_000;
-/// What the host's TAI is ahead of its REALTIME.
-const TAI_OFFSET_S: i64 = 37;
+use crate::fixtures::capture::{Capture, NOW, S, TAI_OFFSET_S, stream};
 
 fn sent(frames: &[(u16, u64)]) -> Sent {
     let id = |flow| StreamId { run: 0x1234, flow };
@@ -87,41 +80,6 @@ fn every_figure_of_a_stream() {
 }
 
 #[test]
-fn a_whole_run_reads_well() {
-    let mut capture = Capture::ours();
-    for seq in 0..1_000 {
-        capture.stream(
-            Headers::V4,
-            seq,
-            u64::from(seq) * 10_000,
-            200 + i64::from(seq % 10),
-        );
-    }
-    capture.stream(Headers::V4, 1_001, 10_010_000, -5);
-    capture.statistics(0, StampPath::Ktime, &[TAI_OFFSET_S]);
-    let report = capture.read(&sent(&[(0, 1_002)]));
-    assert_eq!(
-        report.to_string(),
-        "\
-vb: 1,001 frames = 1,001 of streams + 0 others + 0 malformed
-run 4660 flow 0: 1,002 sent, 1,001 received, 1,001 distinct, 1 lost (0.100 %; loss periods: 1, longest: 1), 0 reordered
-  ns                                   n       min       p50       p90       p99     p99.9       max      mean        sd
-  path delay                        1001        -5       204       208       209         -       209     204.3       7.2
-  delay variation                    999        -9         1         1         -         -         1       0.0       3.0
-  |inter-arrival − inter-send|       999         1         1         1         -         -         9       1.8       2.4
-  negative: 1 path delay; the clocks of sender and receiver disagree
-  intervals: from the file's stamps and the sender's CLOCK_TAI
-path delay: from the sender's reading of CLOCK_TAI, before the frame leaves, to the stamp in XDP;
-  the clocks' part ±20 ns on one host; from another host also the difference of the hosts' clocks (this one's is unsynchronised: no bound)
-"
-    );
-    let json = serde_json::to_string(&report).unwrap();
-    let read: StreamReport = serde_json::from_str(&json).unwrap();
-    assert_eq!(read.to_string(), report.to_string());
-    assert!(json.starts_with(r#"{"v":1,"#), "{json}");
-}
-
-#[test]
 fn the_snaplen_decides_what_can_be_told() {
     for (made, snaplen, is_enough) in [
         (Headers::V4, 64, true),
@@ -179,7 +137,7 @@ fn interfaces_are_kept_apart() {
 
 #[test]
 fn the_file_of_another_program_has_no_path_delay() {
-    let mut capture = Capture::new();
+    let mut capture = Capture::empty();
     capture.interface(DataLink::ETHERNET, Vec::new());
     capture.stream(Headers::V4, 0, 0, 5_000);
     capture.stream(Headers::V4, 1, 10_000, 7_000);
@@ -192,17 +150,11 @@ fn the_file_of_another_program_has_no_path_delay() {
     let delay = &interface.streams[0].delay;
     assert_eq!(delay.path_ns, None);
     assert_eq!(delay.variation_ns.as_ref().unwrap().max, 2_000);
-    let text = report.to_string();
-    assert!(
-        text.contains("path delay: not available (not a file of tscap"),
-        "{text}"
-    );
-    assert!(text.contains("steps of 1,000 ns"), "{text}");
 }
 
 #[test]
 fn frames_that_are_not_ethernet_are_others() {
-    let mut capture = Capture::new();
+    let mut capture = Capture::empty();
     capture.interface(DataLink::RAW, Vec::new());
     capture.stream(Headers::V4, 0, 0, 0);
     let report = capture.read(&Sent::new());
@@ -290,58 +242,8 @@ fn raw_tsc_stamps_give_the_intervals() {
 
 /// A sender with the receiving host's TSC, or another one that may be as far on by chance.
 #[test]
-fn a_path_delay_has_a_bound_where_the_sender_has_the_receivers_clocks() {
-    let module = StampPath::Tsc(TscPath::Module);
-    let host = || {
-        InterfaceOption::new(
-            Hooks::default(),
-            StampOption::new(module),
-            Default::default(),
-        )
-    };
-    let by_reference = InterfaceOption {
-        reference: Some("ntp:time".into()),
-        ..host()
-    };
-    for (option, ahead_ns, clocks_ns, tsc_pairs) in [
-        (host(), 0, Some(20), 4),
-        // Another host.
-        (host(), 5_000_000, None, 0),
-        (host(), -5_000_000, None, 0),
-        // The server is ahead of the host.
-        (by_reference, 0, None, 4),
-    ] {
-        let is_by_reference = option.reference.is_some();
-        let mut capture = Capture::new();
-        capture.described("vb", &option);
-        for seq in 0..5u64 {
-            let sent_ns = seq * 10_000;
-            let sent = StreamHeader {
-                tsc: 1_000_000 + 2 * sent_ns,
-                ..stream(seq as u32, sent_ns)
-            };
-            let time = (NOW + sent_ns + 300).wrapping_add_signed(ahead_ns);
-            let raw = 1_000_000 + 2 * sent_ns + 600;
-            capture.packet(0, time, &Headers::V4.frame(&sent), usize::MAX, Some(raw));
-        }
-        capture.statistics(0, module, &[TAI_OFFSET_S]);
-        let report = capture.read(&Sent::new());
-        let delay = &report.interfaces[0].streams[0].delay;
-        assert_eq!(delay.path_ns.as_ref().unwrap().min, 300 + ahead_ns);
-        assert_eq!(delay.clocks_ns, clocks_ns, "{ahead_ns}");
-        assert_eq!(delay.intervals.tsc_pairs, tsc_pairs, "{ahead_ns}");
-        let text = report.to_string();
-        let is_known = text.contains("path delay ±20 ns by the clocks");
-        assert_eq!(is_known, clocks_ns.is_some(), "{text}");
-        let is_refused = text.contains("no bound, on one host either: arrivals are by ntp:time");
-        assert_eq!(is_refused, is_by_reference, "{text}");
-    }
-}
-
-/// Two hosts, whose captures were merged.
-#[test]
 fn interfaces_of_one_name_have_their_numbers() {
-    let mut capture = Capture::new();
+    let mut capture = Capture::empty();
     for boot in ["here-1", "there-2"] {
         let stamp = StampOption::new(StampPath::Ktime);
         let option = InterfaceOption::new(Hooks::default(), stamp, Default::default());

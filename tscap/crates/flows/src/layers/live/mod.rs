@@ -342,7 +342,7 @@ impl Running {
             let interface = &self.plan.interface;
             format!(
                 "{packets} became parts of aggregates, of which the residence is from there on: \
-                 ethtool -K {interface} gro off"
+                 `ethtool -K {interface} gro off`"
             )
         }));
         let ambiguous = hardware.as_ref().map_or(0, HardwareTimes::ambiguous);

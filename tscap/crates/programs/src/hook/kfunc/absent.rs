@@ -72,7 +72,7 @@ pub enum NoKfunc {
 const LOAD: &str = "make -C tscap-ebpf/kmod && sudo insmod tscap-ebpf/kmod/tscap.ko";
 /// The same where a package has installed this program.
 const BY_DKMS: &str =
-    "install the package tscap-dkms, which builds the module, then: sudo modprobe tscap";
+    "install the package tscap-dkms, which builds the module, then: `sudo modprobe tscap`";
 
 impl NoKfunc {
     /// The command that would help, in the folder of the sources.
@@ -89,15 +89,15 @@ impl NoKfunc {
         match (self, self.fix()) {
             (Self::NotLoaded { .. }, Some(_)) if is_packaged => BY_DKMS.into(),
             (_, Some(_)) if is_packaged => {
-                format!("take the module of this version (sudo rmmod tscap): {BY_DKMS}")
+                format!("take the module of this version (`sudo rmmod tscap`): {BY_DKMS}")
             }
             (Self::NoTypes, Some(fix)) => {
-                format!("build the module where pahole is installed, and load it anew: {fix}")
+                format!("build the module where pahole is installed, and load it anew: `{fix}`")
             }
             (Self::NotInModule { .. }, Some(fix)) => {
-                format!("another module has that name, or an older one of tscap: {fix}")
+                format!("another module has that name, or an older one of tscap: `{fix}`")
             }
-            (_, Some(fix)) => format!("build and load the module: {fix}"),
+            (_, Some(fix)) => format!("build and load the module: `{fix}`"),
             (Self::NotLoaded { .. }, None) => {
                 "this kernel takes signed modules only (Secure Boot, lockdown): let DKMS build \
                  and sign the module, and have its key enrolled: mokutil --import \
