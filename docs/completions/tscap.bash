@@ -127,7 +127,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__capture)
-            opts="-i -D -w -s -c -a -p -q -v -Q -Z -f -F -d -C -G -W -b -z -h --interface --netns --container --pod --list-interfaces --write --snaplen --count --duration --autostop --no-promiscuous-mode --quiet --verbose --json --metrics-file --clock --reference --poll --tsc-path --direction --tap --hook --egress-point --offloads --hw-stamps --keep-raw --force --packet-meta --ring-size --converter-cpu --priority --writers --rx-cpu --relinquish-privileges --group --io --filter-bytecode --dump-ebpf --file-size --rotate-seconds --file-count --ring-buffer --postrotate-command --help"
+            opts="-i -D -w -s -c -a -p -q -v -Q -Z -f -F -d -C -G -W -b -z -h --interface --netns --container --pod --list-interfaces --write --snaplen --count --duration --autostop --no-promiscuous-mode --quiet --verbose --json --metrics-file --clock --reference --direction --tap --hook --egress-point --offloads --hw-stamps --keep-raw --force --packet-meta --ring-size --converter-cpu --priority --writers --rx-cpu --relinquish-privileges --group --io --filter-bytecode --dump-ebpf --file-size --rotate-seconds --file-count --ring-buffer --postrotate-command --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -194,19 +194,11 @@ _tscap() {
                     return 0
                     ;;
                 --clock)
-                    COMPREPLY=($(compgen -W "auto ktime tai tsc" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto ktime tai tsc tsc:kernel tsc:module tsc:module-ordered tsc:perf" -- "${cur}"))
                     return 0
                     ;;
                 --reference)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --poll)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --tsc-path)
-                    COMPREPLY=($(compgen -W "kernel module module-ordered perf" -- "${cur}"))
                     return 0
                     ;;
                 --direction)
@@ -333,7 +325,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__clock)
-            opts="-i -h --interval --duration --reference --poll --interface --audit-server --json --log --report --help"
+            opts="-i -h --interval --duration --reference --interface --audit-server --json --log --report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -348,10 +340,6 @@ _tscap() {
                     return 0
                     ;;
                 --reference)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --poll)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1205,7 +1193,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__stamp)
-            opts="-i -h --interface --clock --tsc-path --duration --json --help"
+            opts="-i -h --interface --clock --duration --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1220,11 +1208,7 @@ _tscap() {
                     return 0
                     ;;
                 --clock)
-                    COMPREPLY=($(compgen -W "auto ktime tai tsc" -- "${cur}"))
-                    return 0
-                    ;;
-                --tsc-path)
-                    COMPREPLY=($(compgen -W "kernel module module-ordered perf" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto ktime tai tsc tsc:kernel tsc:module tsc:module-ordered tsc:perf" -- "${cur}"))
                     return 0
                     ;;
                 --duration)

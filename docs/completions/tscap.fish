@@ -54,13 +54,12 @@ complete -c tscap -n "__fish_tscap_using_subcommand capture" -l metrics-file -d 
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l clock -d 'Clock to stamp frames with' -r -f -a "auto\t'The cheapest that works here: tsc by a kfunc, where the TSC is invariant, else ktime'
 ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
 tai\t'CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)'
-tsc\t'The CPU\'s time-stamp counter: by a kfunc, of the kernel or of tscap\'s module (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive than ktime'"
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -l reference -d 'Take the times of the file from an NTP server (ntp:HOST or ntp:HOST:PORT), from those that this host\'s own daemon asks through -i (ntp:passive), or from a PTP hardware clock (/dev/ptp0), and not from the host\'s clock' -r
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -l poll -d 'With --reference ntp:HOST: time between two requests; a server that is not on this machine gets one every 8 s at most [default: 16]' -r
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -l tsc-path -d 'With --clock tsc: use this path only [default: the first of these that works]' -r -f -a "kernel\t'The kernel\'s own kfunc, bpf_get_cpu_time_counter; in no released kernel known'
-module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
-module-ordered\t'The same module\'s ordered read'
-perf\t'A perf event (kernel 6.16)'"
+tsc\t'The CPU\'s time-stamp counter: by a kfunc, of the kernel or of tscap\'s module (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive than ktime'
+tsc:kernel\t'The kernel\'s own kfunc, bpf_get_cpu_time_counter; in no released kernel known'
+tsc:module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
+tsc:module-ordered\t'The same module\'s ordered read'
+tsc:perf\t'A perf event (kernel 6.16)'"
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l reference -d 'Take the times of the file from an NTP server (ntp:HOST, ntp:HOST:PORT), from those that this host\'s own daemon asks through -i (ntp:passive), or from a PTP hardware clock (/dev/ptp0), and not from the host\'s clock' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s Q -l direction -d 'Which frames to take: received or sent ones, or both' -r -f -a "in\t'Received ones'
 out\t'Sent ones'
 inout\t'Both'"
@@ -108,13 +107,12 @@ complete -c tscap -n "__fish_tscap_using_subcommand capture" -s h -l help -d 'Pr
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l interval -d 'Time between two lines: seconds, or with units (500ms); at least 100ms' -r
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l duration -d 'Stop after this time' -r
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l reference -d 'Also compare the clock with a PTP hardware clock, such as /dev/ptp0; with an NTP server, which is asked (ntp:HOST or ntp:HOST:PORT); or with those that this host\'s own daemon asks through -i (ntp:passive), where nothing is sent' -r
-complete -c tscap -n "__fish_tscap_using_subcommand clock" -l poll -d 'With ntp:HOST: time between two requests; a server that is not on this machine gets one every 8 s at most [default: 16]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -s i -l interface -d 'The interface at which NTP packets pass [default of ntp:HOST: that of the route]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l log -d 'Write the clock\'s history to this file, about 1.2 MB an hour: `tscap convert --clock-log` stamps captures of this boot again by it. A log of the same boot is continued' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l report -d 'At the end, write a page for a browser: offset, skew and Allan deviation from 0.1 s on; with --log, of the whole log' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l audit-server -d 'Compare the stamps of an NTP server on this host with those of its packets at -i: what the host adds before the server\'s stamps and behind them'
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l json -d 'Print JSON objects, one a line, instead of the table'
-complete -c tscap -n "__fish_tscap_using_subcommand clock" -s h -l help -d 'Print help'
+complete -c tscap -n "__fish_tscap_using_subcommand clock" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand doctor" -s i -l interface -d 'Interface to examine as well' -r
 complete -c tscap -n "__fish_tscap_using_subcommand doctor" -s v -l verbose -d 'List what is good as well'
 complete -c tscap -n "__fish_tscap_using_subcommand doctor" -l json -d 'Write one JSON object to standard output'
@@ -303,11 +301,11 @@ complete -c tscap -n "__fish_tscap_using_subcommand stamp" -s i -l interface -d 
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l clock -d 'Clock to stamp frames with' -r -f -a "auto\t'The cheapest that works here: tsc by a kfunc, where the TSC is invariant, else ktime'
 ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
 tai\t'CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)'
-tsc\t'The CPU\'s time-stamp counter: by a kfunc, of the kernel or of tscap\'s module (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive than ktime'"
-complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l tsc-path -d 'With --clock tsc: use this path only [default: the first of these that works]' -r -f -a "kernel\t'The kernel\'s own kfunc, bpf_get_cpu_time_counter; in no released kernel known'
-module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
-module-ordered\t'The same module\'s ordered read'
-perf\t'A perf event (kernel 6.16)'"
+tsc\t'The CPU\'s time-stamp counter: by a kfunc, of the kernel or of tscap\'s module (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive than ktime'
+tsc:kernel\t'The kernel\'s own kfunc, bpf_get_cpu_time_counter; in no released kernel known'
+tsc:module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
+tsc:module-ordered\t'The same module\'s ordered read'
+tsc:perf\t'A perf event (kernel 6.16)'"
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l duration -d 'Stop after this time: seconds, or with units (1m30s)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l json -d 'Write one JSON object a line to standard output: ready, progress every second, steps of the clock, summary'
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -363,13 +361,12 @@ complete -c tscap -n __tscap_is_capture -l metrics-file -d 'Write the counters t
 complete -c tscap -n __tscap_is_capture -l clock -d 'Clock to stamp frames with' -r -f -a "auto\t'The cheapest that works here: tsc by a kfunc, where the TSC is invariant, else ktime'
 ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
 tai\t'CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)'
-tsc\t'The CPU\'s time-stamp counter: by a kfunc, of the kernel or of tscap\'s module (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive than ktime'"
-complete -c tscap -n __tscap_is_capture -l reference -d 'Take the times of the file from an NTP server (ntp:HOST or ntp:HOST:PORT), from those that this host\'s own daemon asks through -i (ntp:passive), or from a PTP hardware clock (/dev/ptp0), and not from the host\'s clock' -r
-complete -c tscap -n __tscap_is_capture -l poll -d 'With --reference ntp:HOST: time between two requests; a server that is not on this machine gets one every 8 s at most [default: 16]' -r
-complete -c tscap -n __tscap_is_capture -l tsc-path -d 'With --clock tsc: use this path only [default: the first of these that works]' -r -f -a "kernel\t'The kernel\'s own kfunc, bpf_get_cpu_time_counter; in no released kernel known'
-module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
-module-ordered\t'The same module\'s ordered read'
-perf\t'A perf event (kernel 6.16)'"
+tsc\t'The CPU\'s time-stamp counter: by a kfunc, of the kernel or of tscap\'s module (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive than ktime'
+tsc:kernel\t'The kernel\'s own kfunc, bpf_get_cpu_time_counter; in no released kernel known'
+tsc:module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
+tsc:module-ordered\t'The same module\'s ordered read'
+tsc:perf\t'A perf event (kernel 6.16)'"
+complete -c tscap -n __tscap_is_capture -l reference -d 'Take the times of the file from an NTP server (ntp:HOST, ntp:HOST:PORT), from those that this host\'s own daemon asks through -i (ntp:passive), or from a PTP hardware clock (/dev/ptp0), and not from the host\'s clock' -r
 complete -c tscap -n __tscap_is_capture -s Q -l direction -d 'Which frames to take: received or sent ones, or both' -r -f -a "in\t'Received ones'
 out\t'Sent ones'
 inout\t'Both'"

@@ -96,10 +96,22 @@ fn bash(generated: String, tscap: &Command) -> String {
     format!("{}{more}", &generated[..end])
 }
 
+/// A line of a value and its help, with colons in the value told from the one behind it.
+fn colons_escaped(line: &str) -> String {
+    match line.split_once(r#"\:""#) {
+        Some((value, help)) if !value.contains([' ', '\'']) => {
+            let value = value.replace(r"\:", r"\\\:");
+            format!(r#"{value}\:"{help}"#)
+        }
+        _ => line.to_owned(),
+    }
+}
+
 /// The options name the functions, and words that begin with an option get the command.
 fn zsh(generated: String, tscap: &Command) -> String {
     let mut text = String::new();
     for line in generated.lines() {
+        let line = &colons_escaped(line);
         let option = line.trim_start_matches('\'');
         // Those that exclude it stand before it, in parentheses.
         let option = option.strip_prefix('(').and_then(|it| it.split_once(')'));

@@ -17,9 +17,8 @@ use tscap_testkit::wait::until;
 
 /// Where the server listens, and as tscap is told to ask it.
 const SERVER: &str = "10.9.0.1:123";
-const REFERENCE: [&str; 2] = ["--reference", "ntp:10.9.0.1"];
-/// Between two requests: tscap may ask so often what is on this machine.
-const POLL: [&str; 2] = ["--poll", "200ms"];
+/// tscap may ask so often what is on this machine.
+const REFERENCE: [&str; 2] = ["--reference", "ntp:10.9.0.1,poll=200ms"];
 const LIE_NS: i64 = 1_000_000_000;
 
 /// Two namespaces that know each other; `None` where there is nothing to test by.
@@ -38,7 +37,7 @@ fn bench_with(lock: RootLock, tag: &str) -> Option<(RootLock, Bench)> {
 }
 
 fn asking(bench: &Bench) -> Plan<'_> {
-    let plan = clock(&bench.rx.netns).with(REFERENCE).with(POLL);
+    let plan = clock(&bench.rx.netns).with(REFERENCE);
     plan.with(["--interval", "100ms"])
 }
 
@@ -366,9 +365,9 @@ fn what_is_not_on_this_machine_is_asked_rarely() {
         .ip(&["route", "add", "default", "via", "10.9.0.1"]);
     let before = bench.tx.received();
     let failed = clock(&bench.rx.netns)
-        .with(["--reference", "ntp:192.0.2.1", "--poll", "7.9"])
+        .with(["--reference", "ntp:192.0.2.1,poll=7.9"])
         .run();
-    failed.failure(1, &["every 8 s at most", "--poll 8"]);
+    failed.failure(1, &["every 8 s at most", "poll=8s"]);
     assert_eq!(bench.tx.received(), before, "something was sent");
 }
 

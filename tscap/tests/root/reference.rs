@@ -26,8 +26,8 @@ use tscap_testkit::shown::{Runner, commands};
 use tscap_testkit::wait::until;
 
 const SERVER: &str = "10.9.0.1:123";
-/// Between two requests: tscap may ask so often what is on this machine.
-const REFERENCE: [&str; 4] = ["--reference", "ntp:10.9.0.1", "--poll", "200ms"];
+/// tscap may ask so often what is on this machine.
+const REFERENCE: [&str; 2] = ["--reference", "ntp:10.9.0.1,poll=200ms"];
 /// How far the server is ahead of the host's clock.
 const AHEAD_NS: i64 = 1_500_000_000;
 const LIE_NS: i64 = 1_000_000_000;

@@ -90,7 +90,7 @@ pub fn measure(programs: &Programs, options: &Options) -> Result<Chrony> {
     let follows = "server 10.9.0.1 minpoll 0 maxpoll 0 xleave";
     let chronyd = Chronyd::start(programs, client, &[follows])?;
     let tscap = clock(client)
-        .with(["--reference", "ntp:10.9.0.1", "--poll", "1s"])
+        .with(["--reference", "ntp:10.9.0.1,poll=1s"])
         .with(["--interval", "1s"])
         .ready();
     let mut updates = BTreeSet::new();

@@ -15,7 +15,7 @@ use tscap_host::system;
 use tscap_programs::hook::{LoadOptions, PROGRAMS};
 use tscap_time::tsc;
 
-/// Gets ready to stamp as a capture does with `--clock` and `--tsc-path`, with the
+/// Gets ready to stamp as a capture does with `--clock`, with the
 /// smallest rings, and lets go of everything again. Returns the path that works, and
 /// the bound of its stamps to this host's clock, ns.
 ///

@@ -11,15 +11,15 @@ use tscap_common::ring::{MAX_RING_BYTES, MIN_RING_BYTES, is_valid_ring_bytes};
 
 use super::filter::{FilterArgs, FilterSource, ShowFilterArgs};
 use super::foreign::{ANSWERED, ForeignArgs, OfCapture};
-use super::reference::{POLL_ALONE, ReferenceChoice, Unfit, plan_of, poll, reference};
+use super::reference::{NoInterface, ReferenceChoice, plan_of, reference};
 use super::rotation::RotationArgs;
+use super::stamp_clock::StampClock;
 use super::{Cli, Plan, units};
 use tscap_base::text::numbers::ring;
 use tscap_capture::{
     BY_TSC, Capture, ClockChoice, DirectionChoice, HardwareStamps, MAX_WRITERS, Offloads,
     Privileges, Tap, Target,
 };
-use tscap_clock::TscPath;
 use tscap_engine::Io;
 use tscap_host::access::folder_of;
 use tscap_host::scheduling::PRIORITIES;
@@ -152,30 +152,22 @@ pub struct CaptureArgs {
     metrics_file: Option<PathBuf>,
 
     /// Clock to stamp frames with
+    ///
+    /// tsc:PATH takes this way to the TSC only. The module's plain read is not ordered: it may
+    /// happen some tens of nanoseconds before the program's first instruction.
     #[arg(long, value_enum, default_value_t, value_name = "CLOCK")]
-    clock: ClockChoice,
+    clock: StampClock,
 
-    /// Take the times of the file from an NTP server (ntp:HOST or ntp:HOST:PORT), from those
-    /// that this host's own daemon asks through -i (ntp:passive), or from a PTP hardware clock
+    /// Take the times of the file from an NTP server (ntp:HOST, ntp:HOST:PORT), from those that
+    /// this host's own daemon asks through -i (ntp:passive), or from a PTP hardware clock
     /// (/dev/ptp0), and not from the host's clock
     ///
     /// The host's clock is neither used nor changed, and whoever sets it does not move the
     /// times. Frames are stamped with the TSC. The capture begins once the reference has told its
-    /// time; a reference that falls silent is carried on with a growing bound.
-    #[arg(long, value_name = "ntp:HOST|ntp:passive|DEVICE", value_parser = reference)]
+    /// time; a reference that falls silent is carried on with a growing bound. A server is asked
+    /// every 16 s, or as ntp:HOST,poll=8s says; every 8 s at most if it is not on this machine.
+    #[arg(long, value_name = "ntp:HOST[,poll=TIME]|ntp:passive|DEVICE", value_parser = reference)]
     reference: Option<ReferenceChoice>,
-
-    /// With --reference ntp:HOST: time between two requests; a server that is not on this
-    /// machine gets one every 8 s at most [default: 16]
-    #[arg(long, value_name = "TIME", requires = "reference", value_parser = poll)]
-    poll: Option<Duration>,
-
-    /// With --clock tsc: use this path only [default: the first of these that works]
-    ///
-    /// The module's plain read is not ordered: it may happen some tens of nanoseconds
-    /// before the program's first instruction.
-    #[arg(long, value_enum, value_name = "PATH")]
-    tsc_path: Option<TscPath>,
 
     /// Which frames to take: received or sent ones, or both
     ///
@@ -455,7 +447,7 @@ impl CaptureArgs {
                 return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
             }
         }
-        let clock = match (&self.reference, self.clock) {
+        let clock = match (&self.reference, self.clock.clock) {
             (Some(_), ClockChoice::Auto) => ClockChoice::Tsc,
             (_, clock) => clock,
         };
@@ -467,20 +459,11 @@ impl CaptureArgs {
             [only] if is_passive && namespaces.is_empty() && is_name(only) => Some(&**only),
             _ => None,
         };
-        let reference = plan_of(self.reference, self.poll, only).map_err(|why| {
-            let why = match why {
-                Unfit::Poll => POLL_ALONE,
-                Unfit::Interface => {
-                    "--reference ntp:passive takes one -i, by name and in tscap's own network \
-                     namespace: the interface through which the host's daemon asks its servers"
-                }
-            };
+        let reference = plan_of(self.reference, only).map_err(|NoInterface| {
+            let why = "--reference ntp:passive takes one -i, by name and in tscap's own network \
+                       namespace: the interface through which the host's daemon asks its servers";
             Cli::command().error(ErrorKind::ArgumentConflict, why)
         })?;
-        if self.tsc_path.is_some() && clock != ClockChoice::Tsc {
-            let message = "--tsc-path is for --clock tsc";
-            return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
-        }
         if self.egress_point == EgressPoint::Driver && !self.direction.takes_sent() {
             let message = "--egress-point is for sent frames, and -Q in takes none";
             return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
@@ -517,7 +500,7 @@ impl CaptureArgs {
             duration,
             promiscuous: !self.no_promiscuous_mode,
             clock,
-            tsc_path: self.tsc_path,
+            tsc_path: self.clock.path,
             direction: self.direction,
             hook: self.hook,
             tap: self.tap,

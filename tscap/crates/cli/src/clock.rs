@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _};
 
-use super::reference::{POLL_ALONE, ReferenceChoice, Unfit, plan_of, poll, reference};
+use super::reference::{NoInterface, ReferenceChoice, plan_of, reference};
 use super::{Cli, Plan, units};
 use tscap_sources::reference::ReferencePlan;
 
@@ -30,13 +30,11 @@ pub struct ClockArgs {
     /// Also compare the clock with a PTP hardware clock, such as /dev/ptp0; with an NTP
     /// server, which is asked (ntp:HOST or ntp:HOST:PORT); or with those that this host's
     /// own daemon asks through -i (ntp:passive), where nothing is sent
-    #[arg(long, value_name = "DEVICE|ntp:HOST|ntp:passive", value_parser = reference)]
+    ///
+    /// A server is asked every 16 s, or as ntp:HOST,poll=8s says; every 8 s at most if it is not
+    /// on this machine.
+    #[arg(long, value_name = "DEVICE|ntp:HOST[,poll=TIME]|ntp:passive", value_parser = reference)]
     reference: Option<ReferenceChoice>,
-
-    /// With ntp:HOST: time between two requests; a server that is not on this machine gets
-    /// one every 8 s at most [default: 16]
-    #[arg(long, value_name = "TIME", requires = "reference", value_parser = poll)]
-    poll: Option<Duration>,
 
     /// The interface at which NTP packets pass [default of ntp:HOST: that of the route]
     #[arg(short, long, value_name = "IF")]
@@ -97,22 +95,19 @@ impl ClockArgs {
         let sees_packets = self.audit_server
             || matches!(
                 self.reference,
-                Some(ReferenceChoice::Server(_) | ReferenceChoice::Passive)
+                Some(ReferenceChoice::Server { .. } | ReferenceChoice::Passive)
             );
         if self.interface.is_some() && !sees_packets {
             return Err(unfit(
                 "-i goes with --reference ntp:HOST, --reference ntp:passive or --audit-server",
             ));
         }
-        let reference = plan_of(self.reference, self.poll, self.interface.as_deref());
-        let reference = reference.map_err(|why| {
-            unfit(match why {
-                Unfit::Poll => POLL_ALONE,
-                Unfit::Interface => {
-                    "--reference ntp:passive needs -i: the interface through which the host's \
-                     daemon asks its servers"
-                }
-            })
+        let reference = plan_of(self.reference, self.interface.as_deref());
+        let reference = reference.map_err(|NoInterface| {
+            unfit(
+                "--reference ntp:passive needs -i: the interface through which the host's daemon \
+                 asks its servers",
+            )
         })?;
         Ok(Plan::Clock(ClockPlan {
             interval: self.interval,
@@ -145,12 +140,24 @@ mod tests {
         for (words, why) in [
             ("tscap clock --reference ntp:passive", "needs -i"),
             (
-                "tscap clock --reference /dev/ptp0 --poll 16",
-                "goes with --reference ntp:HOST",
+                "tscap clock --reference /dev/ptp0,poll=16",
+                "poll goes with ntp:HOST",
+            ),
+            (
+                "tscap clock --reference ntp:passive,poll=16 -i a",
+                "poll goes with ntp:HOST",
+            ),
+            (
+                "tscap clock --reference ntp:a,pool=16",
+                "only poll=TIME may follow",
+            ),
+            (
+                "tscap clock --reference ntp:a --poll 16",
+                "--reference ntp:HOST,poll=TIME",
             ),
             ("tscap clock -i eth0", "-i goes with"),
             (
-                "tscap clock --reference ntp:a --poll 1025",
+                "tscap clock --reference ntp:a,poll=1025",
                 "the longest is 1024 s",
             ),
             ("tscap clock --audit-server", "--interface"),
@@ -164,7 +171,7 @@ mod tests {
         }
         for words in [
             "tscap clock --reference ntp:passive -i eth0",
-            "tscap clock --reference ntp:a:1 --poll 8 -i eth0",
+            "tscap clock --reference ntp:a:1,poll=8 -i eth0",
             "tscap clock --audit-server -i eth0",
         ] {
             assert_eq!(told(words), Ok(()), "{words}");

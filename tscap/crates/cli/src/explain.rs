@@ -102,6 +102,18 @@ fn help_of(arg: &Arg) -> String {
     format!("{}\n", command.render_long_help())
 }
 
+/// Options that are a part of another one now, and how that is written.
+const RENAMED: [(&str, &str); 2] = [
+    (
+        "tsc-path",
+        "the way to the TSC is a part of the clock: --clock tsc:PATH, such as --clock tsc:perf",
+    ),
+    (
+        "poll",
+        "the time between two requests is a part of the reference: --reference ntp:HOST,poll=TIME",
+    ),
+];
+
 /// Adds to what is wrong with a command line where to find what is missing.
 pub(super) fn with_advice(mut error: clap::Error) -> clap::Error {
     let missing = match error.get(ContextKind::InvalidArg) {
@@ -109,6 +121,14 @@ pub(super) fn with_advice(mut error: clap::Error) -> clap::Error {
         Some(ContextValue::String(name)) => vec![name.clone()],
         _ => Vec::new(),
     };
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some((_, now)) = RENAMED
+            .iter()
+            .find(|(old, _)| missing.iter().any(|it| it.strip_prefix("--") == Some(old)))
+    {
+        let tip = StyledStr::from(*now);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
     let is_interface = missing.iter().any(|it| it.starts_with("--interface"));
     if is_interface && error.kind() == ErrorKind::MissingRequiredArgument {
         let tip = StyledStr::from("tscap -D lists the interfaces; -i any takes all");
@@ -159,6 +179,21 @@ mod tests {
         }
         let one = explanation("help loss -s");
         assert!(!one.contains("tscap capture:"), "{one}");
+    }
+
+    #[test]
+    fn an_option_that_is_a_part_of_another_names_it() {
+        for (line, now) in [
+            ("-i a -w f --clock tsc --tsc-path perf", "--clock tsc:perf"),
+            ("-i a -w f --tsc-path=perf", "--clock tsc:perf"),
+            ("stamp -i a --tsc-path perf", "--clock tsc:perf"),
+            ("-i a --reference ntp:b --poll 8", "ntp:HOST,poll=TIME"),
+            ("clock --reference ntp:b --poll=8", "ntp:HOST,poll=TIME"),
+        ] {
+            let error = answer(line);
+            assert_eq!(error.exit_code(), 2, "{line}");
+            assert!(error.to_string().contains(now), "{line}: {error}");
+        }
     }
 
     #[test]

@@ -89,9 +89,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
         "Stamps",
         &[
             "clock",
-            "tsc-path",
             "reference",
-            "poll",
             "hook",
             "egress-point",
             "hw-stamps",

@@ -22,6 +22,7 @@ mod reference;
 mod report;
 mod rotation;
 mod stamp;
+mod stamp_clock;
 mod units;
 
 use std::ffi::OsString;
@@ -237,7 +238,7 @@ impl Cli {
             Command::Merge(args) => args.into_plan(),
             Command::Qos(args) => args.into_plan(),
             Command::Report(args) => args.into_plan(),
-            Command::Stamp(args) => args.into_plan(),
+            Command::Stamp(args) => Ok(args.into_plan()),
             Command::Restore => Ok(Plan::Restore),
         }
     }

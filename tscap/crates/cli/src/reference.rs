@@ -12,18 +12,31 @@ use tscap_sources::reference::ReferencePlan;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ReferenceChoice {
     Device(PathBuf),
-    Server(ServerName),
+    Server { name: ServerName, poll: Duration },
     Passive,
 }
 
-/// A device, `ntp:HOST`, `ntp:HOST:PORT` or `ntp:passive`.
+/// A device, `ntp:HOST`, `ntp:HOST:PORT`, these with `,poll=TIME`, or `ntp:passive`.
 pub(super) fn reference(text: &str) -> Result<ReferenceChoice, String> {
-    let Some(server) = text.strip_prefix("ntp:") else {
-        return Ok(ReferenceChoice::Device(text.into()));
+    let (place, asked) = match text.split_once(',') {
+        None => (text, None),
+        Some((place, option)) => (place, Some(option)),
     };
-    if server == "passive" {
-        return Ok(ReferenceChoice::Passive);
-    }
+    let server = place.strip_prefix("ntp:");
+    let Some(server) = server.filter(|server| *server != "passive") else {
+        return match (server, asked) {
+            (_, Some(option)) if option.starts_with("poll=") => {
+                Err("poll goes with ntp:HOST: nothing else is asked".into())
+            }
+            (Some(_), Some(_)) => Err("nothing may follow ntp:passive".into()),
+            (Some(_), None) => Ok(ReferenceChoice::Passive),
+            (None, _) => Ok(ReferenceChoice::Device(text.into())),
+        };
+    };
+    let poll = asked.map_or(Ok(POLL), |option| match option.strip_prefix("poll=") {
+        Some(time) => poll(time),
+        None => Err("only poll=TIME may follow the server: ntp:HOST,poll=8s".into()),
+    })?;
     let (host, port) = match server.strip_prefix('[').and_then(|it| it.split_once(']')) {
         Some((host, "")) => (host, None),
         Some((host, port)) => (host, Some(port.strip_prefix(':').unwrap_or_default())),
@@ -41,13 +54,14 @@ pub(super) fn reference(text: &str) -> Result<ReferenceChoice, String> {
         return Err("name the server: ntp:HOST, ntp:HOST:PORT or ntp:[ADDRESS]:PORT".into());
     }
     let host = host.to_owned();
-    Ok(ReferenceChoice::Server(ServerName { host, port }))
+    let name = ServerName { host, port };
+    Ok(ReferenceChoice::Server { name, poll })
 }
 
 /// Between two requests, by default.
 const POLL: Duration = Duration::from_secs(16);
 
-pub(super) fn poll(text: &str) -> Result<Duration, String> {
+fn poll(text: &str) -> Result<Duration, String> {
     let poll = units::duration(text)?;
     match poll {
         _ if poll < SHORTEST => Err("the shortest is 100ms".into()),
@@ -59,37 +73,25 @@ pub(super) fn poll(text: &str) -> Result<Duration, String> {
 /// The shortest time between two requests.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// What does not fit a reference.
-pub(super) enum Unfit {
-    /// A poll without a server that is asked.
-    Poll,
-    /// Whose exchanges are to be followed needs an interface.
-    Interface,
-}
-
-/// What to say of [`Unfit::Poll`].
-pub(super) const POLL_ALONE: &str = "--poll goes with --reference ntp:HOST: nothing else is asked";
+/// Whose exchanges are to be followed needs an interface.
+pub(super) struct NoInterface;
 
 /// The reference that was asked for, with `interface` for its packets.
 pub(super) fn plan_of(
     choice: Option<ReferenceChoice>,
-    poll: Option<Duration>,
     interface: Option<&str>,
-) -> Result<Option<ReferencePlan>, Unfit> {
+) -> Result<Option<ReferencePlan>, NoInterface> {
     let interface = interface.map(str::to_owned);
-    if poll.is_some() && !matches!(choice, Some(ReferenceChoice::Server(_))) {
-        return Err(Unfit::Poll);
-    }
     Ok(match choice {
         None => None,
         Some(ReferenceChoice::Device(device)) => Some(ReferencePlan::Device(device)),
-        Some(ReferenceChoice::Server(server)) => Some(ReferencePlan::Ntp(NtpPlan::Ask {
-            server,
-            poll: poll.unwrap_or(POLL),
+        Some(ReferenceChoice::Server { name, poll }) => Some(ReferencePlan::Ntp(NtpPlan::Ask {
+            server: name,
+            poll,
             interface,
         })),
         Some(ReferenceChoice::Passive) => {
-            let interface = interface.ok_or(Unfit::Interface)?;
+            let interface = interface.ok_or(NoInterface)?;
             Some(ReferencePlan::Ntp(NtpPlan::Passive { interface }))
         }
     })
@@ -103,7 +105,8 @@ mod tests {
     fn servers_as_people_write_them() {
         let server = |host: &str, port| {
             let host = host.to_owned();
-            Ok(ReferenceChoice::Server(ServerName { host, port }))
+            let name = ServerName { host, port };
+            Ok(ReferenceChoice::Server { name, poll: POLL })
         };
         for (text, host, port) in [
             ("ntp:ntp.example", "ntp.example", 123),
@@ -114,6 +117,11 @@ mod tests {
         ] {
             assert_eq!(reference(text), server(host, port), "{text}");
         }
+        let often = reference("ntp:[2001:db8::1]:1123,poll=1m").unwrap();
+        let ReferenceChoice::Server { name, poll } = often else {
+            panic!("{often:?}");
+        };
+        assert_eq!((name.port, poll), (1_123, Duration::from_secs(60)));
         assert_eq!(reference("ntp:passive"), Ok(ReferenceChoice::Passive));
         let device = ReferenceChoice::Device("/dev/ptp0".into());
         assert_eq!(reference("/dev/ptp0"), Ok(device));
@@ -124,6 +132,12 @@ mod tests {
             "ntp:host:x",
             "ntp:[]:1",
             "ntp:[::1]x",
+            "ntp:a,",
+            "ntp:a,poll=",
+            "ntp:a,poll=50ms",
+            "ntp:a,8s",
+            "ntp:passive,x",
+            "/dev/ptp0,poll=8s",
         ] {
             assert!(reference(bad).is_err(), "{bad}");
         }

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use clap::error::ErrorKind;
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 
-use super::{Cli, Plan, units};
-use tscap_capture::ClockChoice;
-use tscap_clock::TscPath;
+use super::stamp_clock::StampClock;
+use super::{Plan, units};
 use tscap_sources::stamping::Stamping;
 
 /// Give other programs tscap's receive times
@@ -30,11 +28,7 @@ pub struct StampArgs {
 
     /// Clock to stamp frames with
     #[arg(long, value_enum, default_value_t, value_name = "CLOCK")]
-    clock: ClockChoice,
-
-    /// With --clock tsc: use this path only [default: the first of these that works]
-    #[arg(long, value_enum, value_name = "PATH")]
-    tsc_path: Option<TscPath>,
+    clock: StampClock,
 
     /// Stop after this time: seconds, or with units (1m30s)
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
@@ -58,26 +52,25 @@ pub struct StampPlan {
 }
 
 impl StampArgs {
-    pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
-        if self.tsc_path.is_some() && self.clock != ClockChoice::Tsc {
-            let message = "--tsc-path is for --clock tsc";
-            return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
-        }
-        Ok(Plan::Stamp(StampPlan {
+    pub(super) fn into_plan(self) -> Plan {
+        Plan::Stamp(StampPlan {
             stamping: Stamping {
                 interface: self.interface,
-                clock: self.clock,
-                tsc_path: self.tsc_path,
+                clock: self.clock.clock,
+                tsc_path: self.clock.path,
             },
             duration: self.duration,
             json: self.json,
-        }))
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Cli;
+    use tscap_capture::ClockChoice;
+    use tscap_clock::TscPath;
 
     fn plan(words: &[&str]) -> Result<Plan, clap::Error> {
         let all = ["tscap", "stamp"].iter().chain(words);
@@ -86,16 +79,7 @@ mod tests {
 
     #[test]
     fn the_arguments_are_the_plan() {
-        let words = [
-            "-i",
-            "eth0",
-            "--clock",
-            "tsc",
-            "--tsc-path",
-            "perf",
-            "--duration",
-            "2",
-        ];
+        let words = ["-i", "eth0", "--clock", "tsc:perf", "--duration", "2"];
         let expected = StampPlan {
             stamping: Stamping {
                 interface: "eth0".into(),
@@ -109,9 +93,10 @@ mod tests {
     }
 
     #[test]
-    fn a_path_without_its_clock_is_refused() {
-        let refused = plan(&["-i", "eth0", "--tsc-path", "perf"]).unwrap_err();
-        assert!(refused.to_string().contains("--clock tsc"), "{refused}");
+    fn the_way_to_the_tsc_is_a_part_of_the_clock() {
+        let refused = plan(&["-i", "eth0", "--clock", "tsc", "--tsc-path", "perf"]);
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("--clock tsc:PATH"), "{refused}");
         assert!(plan(&[]).is_err(), "there is no interface of choice");
     }
 }

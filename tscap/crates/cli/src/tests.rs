@@ -100,13 +100,11 @@ fn a_path_to_the_tsc_is_for_the_tsc() {
         ("module-ordered", TscPath::ModuleOrdered),
         ("perf", TscPath::Perf),
     ] {
-        let asked = format!("-i a -w f --clock tsc --tsc-path {word}");
+        let asked = format!("-i a -w f --clock tsc:{word}");
         assert_eq!(plan(&asked).unwrap().capture.tsc_path, Some(path));
     }
-    for clock in ["", "--clock tai"] {
-        let error = plan(&format!("-i a -w f {clock} --tsc-path perf")).unwrap_err();
-        assert!(error.to_string().contains("for --clock tsc"), "{error}");
-    }
+    let error = plan("-i a -w f --clock tai:perf").unwrap_err();
+    assert!(error.contains("tsc:perf"), "{error}");
 }
 
 #[test]

@@ -222,10 +222,7 @@ mod tests {
         let text = format!("{second}\n{second}\n{line}\n");
         assert_eq!(read::<Measurement>(&text).unwrap(), measurement);
         let refused = refusal(&format!("{second}\n{second}\n"));
-        assert!(
-            refused.contains("not a comparison in JSON"),
-            "{refused}"
-        );
+        assert!(refused.contains("not a comparison in JSON"), "{refused}");
     }
 
     #[test]

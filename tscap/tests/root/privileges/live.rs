@@ -62,7 +62,7 @@ fn clocks_are_watched_without_capabilities() {
     keeps(plan(), "clock", &["tscap-signals"], 0);
     let logging = plan().with(["--log".as_ref(), log.as_os_str()]);
     keeps(logging, "clock", &["tscap-signals"], FOR_FILES);
-    let asking = plan().with(["--reference", "ntp:10.9.0.1", "--poll", "200ms"]);
+    let asking = plan().with(["--reference", "ntp:10.9.0.1,poll=200ms"]);
     keeps(asking, "clock", &["tscap-signals"], 0);
 }
 

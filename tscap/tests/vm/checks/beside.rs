@@ -210,7 +210,7 @@ pub fn by_the_module(rig: &Rig) {
     let (guest, nic) = (&machine.guest, &machine.nics[0]);
     guest.must(&["insmod", agent::MODULE]);
     let _other = attach(guest, "native", "probe_drop", &["eth0"]);
-    let clock = ["--clock", "tsc", "--tsc-path", "module", "--force"];
+    let clock = ["--clock", "tsc:module", "--force"];
     let capture = guest
         .capture(&[&["-i", "eth0"], &clock[..]].concat())
         .ready();

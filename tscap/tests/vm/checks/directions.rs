@@ -60,7 +60,7 @@ pub fn before_the_driver(rig: &Rig) {
         return;
     }
     guest.must(&["insmod", MODULE]);
-    let by_module = ["--clock", "tsc", "--tsc-path", "module", "--force"];
+    let by_module = ["--clock", "tsc:module", "--force"];
     for clock in [&[][..], &["--clock", "tai"], &by_module] {
         let capture = guest.capture(&[&driver[..], clock].concat()).ready();
         let before = sent(guest);
@@ -90,7 +90,7 @@ pub fn both(rig: &Rig) {
     // The module has its kfuncs for programs of both kinds.
     guest.must(&["insmod", MODULE]);
     let xdp = ("xdp", "native XDP");
-    let by_module = ["--clock", "tsc", "--tsc-path", "module", "--force"];
+    let by_module = ["--clock", "tsc:module", "--force"];
     for ((choice, received), clock) in [
         (xdp, &[][..]),
         (("tcx", received), &[]),

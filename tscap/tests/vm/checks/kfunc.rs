@@ -42,7 +42,8 @@ fn with_module(rig: &Rig, nics: usize) -> Machine {
 /// Every stamp lies between readings of CLOCK_TAI around it.
 fn between_readings(rig: &Rig, path: &str, function: &str) {
     let machine = with_module(rig, 1);
-    let arguments = [&BY_TSC[..], &["--tsc-path", path]].concat();
+    let clock = format!("tsc:{path}");
+    let arguments = ["--clock", &clock, "--force"];
     let summary = within_brackets(&machine, "probe_bracket_kfunc", &arguments);
     let clock = &summary.clock;
     assert_eq!((clock.source.as_str(), clock.steps), ("tsc", 0));

@@ -112,7 +112,7 @@ impl Client {
                  {least} s at most"
             ))
             .hint(format!(
-                "--poll {least}, or more: the clock does not need it more often"
+                "--reference ntp:HOST,poll={least}s, or more: the clock does not need it more often"
             )));
         }
         let any: IpAddr = match server {

@@ -74,13 +74,13 @@ impl Setup {
                     .tsc_path
                     .as_ref()
                     .and_then(ValueEnum::to_possible_value);
-                let path = path.map(|path| format!("--force --tsc-path {}", path.get_name()));
+                let path = path.map(|path| format!(":{} --force", path.get_name()));
                 let hook = self.hook.to_possible_value();
                 let hook = hook.map(|hook| format!("--hook {}", hook.get_name()));
                 let tap = if self.tap { "--tap" } else { "" };
                 let text = format!(
                     "capture --json {tap} -Q {direction} --snapshot-length {snaplen} --ring-size {ring} \
-                     --clock {clock} {} {} --duration {seconds} -i {interface}",
+                     --clock {clock}{} {} --duration {seconds} -i {interface}",
                     path.unwrap_or_default(),
                     hook.unwrap_or_default()
                 );
@@ -187,12 +187,12 @@ mod tests {
     #[test]
     fn the_path_to_the_tsc_reaches_tscap() {
         let mut setup = setup(128, 64 << 20);
-        assert!(!told(Tool::Tscap, &setup).contains("--tsc-path"));
+        assert!(!told(Tool::Tscap, &setup).contains("--clock tsc:"));
         setup.clock = StampSource::Tsc;
         setup.tsc_path = Some(TscPath::ModuleOrdered);
         let told = told(Tool::Tscap, &setup);
         assert!(
-            told.contains("--clock tsc --force --tsc-path module-ordered "),
+            told.contains("--clock tsc:module-ordered --force "),
             "{told}"
         );
     }
