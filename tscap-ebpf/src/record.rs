@@ -1,6 +1,8 @@
 //! The body shared by all stamp sources: one frame becomes one Enhanced Packet
 //! Block in this CPU's ring, or is counted under the reason why it did not.
 
+use core::ptr;
+
 use aya_ebpf::check_bounds_signed;
 use tscap_common::block::{
     self, CAPLEN_OFFSET, DATA_OFFSET, DROPCOUNT_BYTES, EPB_TYPE, FLAGS_BYTES, HARDWARE_BYTES,
@@ -76,15 +78,17 @@ fn append<F: Frame>(
     }
 
     let losses = if unsafe { (*cpu).pending } == 0 {
-        None
+        ptr::null_mut()
     } else {
         pending_losses(slot)
     };
     let keep_raw = KEEP_RAW.load() != 0;
     let flags = PACKET_FLAGS.load() != 0;
-    let queue = match PACKET_QUEUE.load() {
-        0 => None,
-        _ => frame.queue(),
+    // Of an `Option` without a value LLVM would keep a register that nothing was written to,
+    // which the verifier refuses.
+    let (has_queue, queue) = match PACKET_QUEUE.load() {
+        0 => (false, 0),
+        _ => frame.queue().map_or((false, 0), |queue| (true, queue)),
     };
     let hardware = frame.hardware_stamp();
     let data_len = block::padded(caplen as usize);
@@ -92,8 +96,8 @@ fn append<F: Frame>(
         raw: keep_raw,
         hardware: hardware.is_some(),
         flags,
-        queue: queue.is_some(),
-        drop_count: losses.is_some(),
+        queue: has_queue,
+        drop_count: !losses.is_null(),
     };
     let options = options.bytes();
     let total = DATA_OFFSET + data_len + options + 4;
@@ -154,12 +158,12 @@ fn append<F: Frame>(
             put(end, 4, frame.flags());
             end = end.add(FLAGS_BYTES);
         }
-        if let Some(queue) = queue {
+        if has_queue {
             put(end, 0, OPT_QUEUE);
             put(end, 4, queue);
             end = end.add(QUEUE_BYTES);
         }
-        if let Some(losses) = losses {
+        if !losses.is_null() {
             let lost = (*losses).pending;
             put(end, 0, OPT_DROPCOUNT);
             put(end, 4, lost as u32);
@@ -189,9 +193,13 @@ unsafe fn clear_pad(data: *mut u8, len: usize) {
     unsafe { last.write(last.read() & u32::from_le(kept)) };
 }
 
-/// The losses of this slot on this CPU, if any are yet to be reported.
+/// The losses of this slot on this CPU, if any are yet to be reported; null if not. Beside an
+/// `Option` of a pointer, its pointer without a meaning would be one more state in which the
+/// verifier goes through the copying of the frame.
 #[inline(always)]
-fn pending_losses(slot: u32) -> Option<*mut Losses> {
-    let losses = LOSSES.get_ptr_mut(slot)?;
-    (unsafe { (*losses).pending } != 0).then_some(losses)
+fn pending_losses(slot: u32) -> *mut Losses {
+    match LOSSES.get_ptr_mut(slot) {
+        Some(losses) if unsafe { (*losses).pending } != 0 => losses,
+        _ => ptr::null_mut(),
+    }
 }

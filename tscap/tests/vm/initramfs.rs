@@ -21,7 +21,7 @@ const MODULE: &str = "TSCAP_VM_MODULE";
 const NIC: &str = "TSCAP_VM_NIC";
 /// The drivers, and what clsact and a qdisc take, that [`agent::INIT`] loads; then devices of
 /// other types, which checks load.
-const DRIVERS: [&str; 15] = [
+const DRIVERS: [&str; 16] = [
     "virtio_pci",
     "virtio_console",
     "virtio_net",
@@ -34,6 +34,7 @@ const DRIVERS: [&str; 15] = [
     "ipip",
     "ip_gre",
     "ip_vti",
+    "ipvlan",
     "nlmon",
     "vsockmon",
     "vrf",

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::counter::Counter;
 use super::event::{Event, Listener};
+use super::foretold::{self, DefaultCarriers};
 use super::hardware::{self, PtpClocks};
 use super::header::Taken;
 use super::live_link::LiveLink;
@@ -15,7 +16,7 @@ use super::pinning::Pinning;
 use super::plan::{Capture, Offloads, Privileges};
 use super::scope::Scope;
 use super::selection::Selected;
-use super::{foretold, going_on, header, offloading};
+use super::{going_on, header, offloading};
 use tscap_base::failure::Failure;
 use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::causes::chain;
@@ -44,6 +45,7 @@ pub(super) struct Attaching {
     changes: SettingsGuard,
     pinning: Option<Pinning>,
     ptp_clocks: PtpClocks,
+    default_carriers: DefaultCarriers,
 }
 
 /// An interface with its programs attached.
@@ -89,6 +91,7 @@ impl Attaching {
             },
             pinning: plan.rx_cpus.clone().map(Pinning::new),
             ptp_clocks,
+            default_carriers: DefaultCarriers::default(),
         }
     }
 
@@ -191,10 +194,10 @@ impl Attaching {
         if takes_received {
             attached.push(attach_to_received(
                 plan,
-                (&port, selected.is_named),
+                (&port, selected),
                 loaded,
                 self.path,
-                &mut self.changes,
+                (&mut self.changes, &mut self.default_carriers),
                 told,
             )?);
         }
@@ -325,10 +328,10 @@ fn by_filter(
 /// Attaches the program to received frames, and tells what that changes.
 fn attach_to_received(
     plan: &Capture,
-    (port, is_named): (&Port<'_>, bool),
+    (port, selected): (&Port<'_>, &Selected),
     loaded: &Loaded,
     path: StampPath,
-    changes: &mut SettingsGuard,
+    (changes, carriers): (&mut SettingsGuard, &mut DefaultCarriers),
     told: &mut Listener<'_>,
 ) -> Result<Attachment, Failure> {
     let link = port.link;
@@ -338,7 +341,7 @@ fn attach_to_received(
         offloading::turn_off(link, in_stack, changes, told)?;
     }
     let before = offloads::read(&link.name);
-    foretold::say((link, is_named), plan.hook, &before, told);
+    foretold::say(selected, plan.hook, &before, carriers, told);
     let foreseen = offloading::foresee(link, &before, changes);
     let mut attachment = None;
     if plan.hardware_stamps.is_some() {
@@ -346,7 +349,7 @@ fn attach_to_received(
         let by_filter = &mut by_filter;
         let stamped = Attacher { loaded, by_filter }.stamped_by_hardware(port);
         match stamped.map_err(|it| attach_failure(it, path)) {
-            Err(failure) if !is_named => told.warning(&failure.to_string()),
+            Err(failure) if !selected.is_named => told.warning(&failure.to_string()),
             stamped => attachment = Some(stamped?),
         }
     }

@@ -19,8 +19,10 @@ use tscap_file::pcapng::InterfaceInfo;
 use tscap_programs::hook::{Loaded, Port};
 
 /// So many interfaces are attached to between two looks at what asks this process to end, while
-/// the programs of the next ones are loaded: attaching a program waits 4 ms or more for the CPUs
-/// (`synchronize_rcu`, with the lock of all interfaces), and its verifier takes 3 to 13 ms.
+/// the programs of the next ones are loaded: attaching a program waits 8 to 16 ms for the CPUs at
+/// 250 Hz (`synchronize_rcu`, with the lock of all interfaces: `bpf_dispatcher_change_prog`,
+/// kernel/bpf/dispatcher.c, and `tcx_link_attach`, kernel/bpf/tcx.c), and its verifier takes 2
+/// to 9 ms.
 const TOGETHER: usize = 4;
 /// Most threads that load programs.
 const MOST_LOADERS: usize = 4;
@@ -53,7 +55,7 @@ pub(super) async fn attach_all(
 ) -> Result<AllAttached, Failure> {
     let mut all = AllAttached::default();
     let mut gathered = Gathered::default();
-    let mut groups = interfaces.now.chunks(TOGETHER).peekable();
+    let mut groups = groups(&interfaces.now).peekable();
     let mut result = Ok(());
     while let Some(group) = groups.next() {
         let first = all.next_number();
@@ -88,6 +90,14 @@ pub(super) async fn attach_all(
     result.map(|()| all)
 }
 
+/// In the order in which they are attached to. For the first one nothing could be loaded ahead:
+/// it is alone, so that no other one waits for its own programs.
+fn groups<T>(all: &[T]) -> impl Iterator<Item = &[T]> {
+    let (first, others) = all.split_at(all.len().min(1));
+    let first = (!first.is_empty()).then_some(first);
+    first.into_iter().chain(others.chunks(TOGETHER))
+}
+
 fn attach(
     group: &[Selected],
     interfaces: &Interfaces,
@@ -101,6 +111,7 @@ fn attach(
         let number = all.next_number();
         let name = &selected.link.name;
         let usable = interfaces.selection.check_frames(selected);
+        let is_foreseen = usable.is_ok();
         let attached = usable.and_then(|()| {
             let mut hear = |event| gathered.hear((name, scope.label()), event);
             let told = &mut Listener::new(&mut hear);
@@ -114,6 +125,10 @@ fn attach(
             }
             Err(failure) if selected.is_named => return Err(failure),
             Err(failure) => {
+                // The next interface gets this number, and may want another filter.
+                if is_foreseen {
+                    loaded.loader().forget_ahead();
+                }
                 if left_out.remember(selected, scope, &failure).is_some() {
                     gathered.left_out((name, scope.label()), &failure);
                 }
@@ -145,4 +160,20 @@ fn load_ahead(
         let points = (plan.hook, plan.egress_point);
         loaded.loader().load_ahead(&port, directions, points);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_interface_is_alone_and_none_is_left_out() {
+        for count in 0..20_usize {
+            let all: Vec<_> = (0..count).collect();
+            let sizes: Vec<_> = groups(&all).map(<[_]>::len).collect();
+            assert_eq!(groups(&all).flatten().copied().collect::<Vec<_>>(), all);
+            assert_eq!(sizes.first().copied(), (count > 0).then_some(1), "{count}");
+            assert!(sizes.iter().all(|size| (1..=TOGETHER).contains(size)));
+        }
+    }
 }

@@ -1,22 +1,63 @@
 //! What attaching will do to an interface at work, said before it is done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use super::event::{Listener, Severity};
+use super::selection::Selected;
 use tscap_network::ethtool::{self, Feature};
-use tscap_network::netdev::Link;
 use tscap_network::{route, xdp_features};
 use tscap_programs::hook::{
     Disturbance, Expected, HookChoice, disturbance_in_words, expected, offloads,
 };
 
-/// Says what attaching to `link`, whose offloads are `before`, will do to frames on their way.
+/// For so long the routes of a namespace count as they were found. Looking reads all routes and
+/// all interfaces: for each of many interfaces that are attached to, that would take longer the
+/// more of them there are.
+const ROUTES_LAST: Duration = Duration::from_secs(1);
+
+/// The interfaces that carry default routes, as they were found in one namespace.
+#[derive(Debug, Default)]
+pub(super) struct DefaultCarriers(Option<FoundCarriers>);
+
+#[derive(Debug)]
+struct FoundCarriers {
+    /// Index of the namespace.
+    scope: usize,
+    at: Instant,
+    interfaces: BTreeSet<u32>,
+}
+
+impl DefaultCarriers {
+    /// Whether interface `index` of namespace `scope` is one of them. `look` finds all that are
+    /// in that namespace.
+    fn contain(
+        &mut self,
+        (scope, index): (usize, u32),
+        now: Instant,
+        look: impl FnOnce() -> BTreeSet<u32>,
+    ) -> bool {
+        let known = self.0.take();
+        let known = known.filter(|it| it.scope == scope && now - it.at < ROUTES_LAST);
+        let found = known.unwrap_or_else(|| FoundCarriers {
+            scope,
+            at: now,
+            interfaces: look(),
+        });
+        self.0.insert(found).interfaces.contains(&index)
+    }
+}
+
+/// Says what attaching to an interface, whose offloads are `before`, will do to frames on their
+/// way.
 pub(super) fn say(
-    (link, is_named): (&Link, bool),
+    selected: &Selected,
     choice: HookChoice,
     before: &BTreeMap<String, Feature>,
+    carriers: &mut DefaultCarriers,
     told: &mut Listener<'_>,
 ) {
+    let link = &selected.link;
     let name = &link.name;
     let lasting = before
         .iter()
@@ -39,8 +80,9 @@ pub(super) fn say(
     // A router has many routes, and a host of containers many interfaces: they are asked for
     // where it matters.
     let loses = Disturbance::of(&driver).is_some_and(|(disturbance, _)| disturbance.loses());
-    let carries = (loses || is_named)
-        && route::carriers_of_default().is_ok_and(|it| it.contains(&link.index));
+    let look = || route::carriers_of_default().unwrap_or_default();
+    let place = (selected.scope, link.index);
+    let carries = (loses || selected.is_named) && carriers.contain(place, Instant::now(), look);
     if let Some((severity, text)) = foretold(name, &driver, carries) {
         told.say(severity, &text);
     }
@@ -68,6 +110,27 @@ fn foretold(name: &str, driver: &str, carries_default_route: bool) -> Option<(Se
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn routes_are_looked_at_once_for_many_interfaces() {
+        let mut carriers = DefaultCarriers::default();
+        let began = Instant::now();
+        let mut looks = 0;
+        let mut contain = |place, after, found: &[u32]| {
+            carriers.contain(place, began + after, || {
+                looks += 1;
+                found.iter().copied().collect()
+            })
+        };
+        let soon = ROUTES_LAST - Duration::from_nanos(1);
+        assert!(contain((0, 3), Duration::ZERO, &[3]));
+        assert!(!contain((0, 4), soon, &[4]));
+        assert!(contain((0, 3), soon, &[4]));
+        // Later, and in another namespace, where numbers are given again.
+        assert!(contain((0, 4), ROUTES_LAST, &[4]));
+        assert!(!contain((1, 4), ROUTES_LAST, &[3]));
+        assert_eq!(looks, 3);
+    }
 
     #[test]
     fn a_driver_that_loses_frames_on_the_default_route_is_warned_of() {

@@ -50,6 +50,9 @@ pub struct Link {
     /// Whether it is a tunnel whose `header_ops` put the outer header before each packet: of
     /// GRE without one remote end.
     pub builds_outer: bool,
+    /// Whether what it receives becomes its own only behind the hooks of devices: of an ipvlan
+    /// in mode l3s.
+    pub receives_behind_hooks: bool,
     /// How many users keep it promiscuous; 0 means it is not.
     pub promiscuity: u32,
     /// Receive queues that the device was made with, at least 1.

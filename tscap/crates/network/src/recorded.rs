@@ -15,6 +15,7 @@ pub fn link(name: &str, index: u32) -> Link {
         has_carrier: true,
         link_type: 1,
         builds_outer: false,
+        receives_behind_hooks: false,
         promiscuity: 0,
         rx_queues: 1,
         master: None,

@@ -17,7 +17,7 @@ const FAR: &str = "/ip netns add far && /ip link add va type veth peer name vb n
 /// Tunnels that carry packets, and their modules.
 const TUNNELS: [[&str; 2]; 2] = [["ipip", "ipip"], ["gre", "ip_gre"]];
 /// Devices that can't be captured: what makes each, and a word of why.
-const REFUSED: [[&str; 3]; 6] = [
+const REFUSED: [[&str; 3]; 7] = [
     [
         "mgre",
         "type gre key 7 local 10.9.0.1",
@@ -31,6 +31,11 @@ const REFUSED: [[&str; 3]; 6] = [
     ["nlmon0", "type nlmon", "netlink messages"],
     ["vsockmon0", "type vsockmon", "virtual machine sockets"],
     ["vrf0", "type vrf table 9", "seen at its ports alone"],
+    [
+        "ipvl0",
+        "link va type ipvlan mode l3s",
+        "passes no hook of its own",
+    ],
     [
         "vti0",
         "type vti key 5 local 10.9.0.1 remote 10.9.0.2",
@@ -87,7 +92,7 @@ pub fn refused(rig: &Rig) {
     let machine = rig.boot(&[]);
     let guest = &machine.guest;
     sh(guest, FAR);
-    sh(guest, "modprobe -a ip_gre ip_vti nlmon vsockmon vrf");
+    sh(guest, "modprobe -a ip_gre ip_vti ipvlan nlmon vsockmon vrf");
     for [name, how, why] in REFUSED {
         sh(
             guest,

@@ -24,6 +24,8 @@ pub enum Layout {
     /// Those that are sent with this; those that are received with something else, which is
     /// named.
     SentOnly(LinkType, &'static str),
+    /// Those that are sent with this; those that are received pass no hook of the device.
+    SentAlone(LinkType),
     /// With something else, which is named.
     Other(&'static str),
     /// With nothing that is seen: no frame passes a hook of the device. Where they do is named.
@@ -141,7 +143,9 @@ impl Layout {
     /// The link type of what is taken of it at all.
     fn link_type(self) -> Option<LinkType> {
         match self {
-            Self::Both(link_type) | Self::SentOnly(link_type, _) => Some(link_type),
+            Self::Both(link_type) | Self::SentOnly(link_type, _) | Self::SentAlone(link_type) => {
+                Some(link_type)
+            }
             Self::Other(_) | Self::Nothing(_) | Self::Unknown => None,
         }
     }
@@ -150,7 +154,11 @@ impl Layout {
 impl Link {
     /// With what its frames begin.
     pub fn layout(&self) -> Layout {
-        Layout::of(self.link_type, self.kind.as_deref(), self.builds_outer)
+        let layout = Layout::of(self.link_type, self.kind.as_deref(), self.builds_outer);
+        match layout {
+            Layout::Both(link_type) if self.receives_behind_hooks => Layout::SentAlone(link_type),
+            layout => layout,
+        }
     }
 
     /// The link type of the frames that can be taken of it; `None` if none can.
@@ -170,10 +178,23 @@ impl Link {
         let number = self.link_type;
         let (why, advice) = match self.layout() {
             Layout::Both(_) => return None,
-            Layout::SentOnly(..) if !directions.contains(&Direction::In) => return None,
+            Layout::SentOnly(..) | Layout::SentAlone(_)
+                if !directions.contains(&Direction::In) =>
+            {
+                return None;
+            }
             Layout::SentOnly(_, first) => (
                 format!("what it receives begins with {first}"),
                 format!("-Q out takes what it sends; tcpdump -i {name} takes both"),
+            ),
+            Layout::SentAlone(_) => (
+                "what it receives from the interface below passes no hook of its own, for it is in \
+                 mode l3s"
+                    .into(),
+                format!(
+                    "-Q out takes what {name} sends; the interface below it has what it \
+                     receives (ip -d link show {name} names that one)"
+                ),
             ),
             Layout::Other(OUTER) => (
                 format!("its frames begin with {OUTER}"),

@@ -3,7 +3,7 @@
 //! Only the attributes that tscap uses are decoded, each by itself, so that
 //! something new in another attribute can never hide an interface.
 
-use netlink_packet_core::{DecodeError, NlasIterator, Parseable, parse_u32};
+use netlink_packet_core::{DecodeError, NlasIterator, Parseable, parse_u16, parse_u32};
 use netlink_packet_route::link::{LinkFlags, LinkHeader, LinkXdp, Stats64, XdpAttached};
 
 use super::{AttachedMode, AttachedXdp, Link, RxStats, TxStats};
@@ -14,6 +14,9 @@ const HEADER_LEN: usize = size_of::<libc::ifinfomsg>();
 /// Inside the `IFLA_INFO_DATA` of GRE (`linux/if_tunnel.h`).
 const IFLA_GRE_REMOTE: u16 = 7;
 const IFLA_GRE_COLLECT_METADATA: u16 = 18;
+/// The same of an ipvlan, 16 bits (`linux/if_link.h`).
+const IFLA_IPVLAN_MODE: u16 = 1;
+const IPVLAN_MODE_L3S: u16 = 2;
 
 impl Link {
     /// Decodes the payload of an `RTM_NEWLINK` message.
@@ -30,6 +33,7 @@ impl Link {
             has_carrier: header.flags.contains(LinkFlags::LowerUp),
             link_type: u16::from(header.link_layer_type),
             builds_outer: false,
+            receives_behind_hooks: false,
             promiscuity: 0,
             rx_queues: 1,
             master: None,
@@ -57,7 +61,12 @@ impl Link {
                     link.tx_stats = Some((&stats).into());
                     link.stats = Some((&stats).into());
                 }
-                libc::IFLA_LINKINFO => (link.kind, link.builds_outer) = kind(value)?,
+                libc::IFLA_LINKINFO => {
+                    let info = Info::parse(value)?;
+                    link.kind = info.kind;
+                    link.builds_outer = info.builds_outer;
+                    link.receives_behind_hooks = info.receives_behind_hooks;
+                }
                 libc::IFLA_XDP => link.xdp = attached(value)?,
                 _ => {}
             }
@@ -100,20 +109,45 @@ fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(&value[..end]).into_owned()
 }
 
-/// The kind named in `IFLA_LINKINFO`, and whether its device builds the outer header.
-fn kind(info: &[u8]) -> Result<(Option<String>, bool), DecodeError> {
-    let (mut kind, mut data) = (None, None);
-    for attribute in NlasIterator::new(info) {
-        let attribute = attribute?;
-        match attribute.kind() {
-            libc::IFLA_INFO_KIND => kind = Some(text(attribute.value())),
-            libc::IFLA_INFO_DATA => data = Some(attribute.value().to_vec()),
+/// What `IFLA_LINKINFO` tells of a virtual interface.
+#[derive(Debug, Default)]
+struct Info {
+    kind: Option<String>,
+    builds_outer: bool,
+    receives_behind_hooks: bool,
+}
+
+impl Info {
+    fn parse(info: &[u8]) -> Result<Self, DecodeError> {
+        let (mut kind, mut data) = (None, Vec::new());
+        for attribute in NlasIterator::new(info) {
+            let attribute = attribute?;
+            match attribute.kind() {
+                libc::IFLA_INFO_KIND => kind = Some(text(attribute.value())),
+                libc::IFLA_INFO_DATA => data = attribute.value().to_vec(),
+                _ => {}
+            }
+        }
+        let mut this = Self::default();
+        match kind.as_deref() {
+            Some("gre" | "ip6gre") => this.builds_outer = has_no_remote_end(&data)?,
+            Some("ipvlan" | "ipvtap") => this.receives_behind_hooks = is_l3s(&data)?,
             _ => {}
         }
+        Ok(Self { kind, ..this })
     }
-    let is_gre = matches!(kind.as_deref(), Some("gre" | "ip6gre"));
-    let builds_outer = is_gre && has_no_remote_end(&data.unwrap_or_default())?;
-    Ok((kind, builds_outer))
+}
+
+/// Whether an ipvlan is in mode l3s: a received packet changes its device at the hook of
+/// netfilter for local ones (`ipvlan_nf_input`, drivers/net/ipvlan/ipvlan_l3s.c).
+fn is_l3s(data: &[u8]) -> Result<bool, DecodeError> {
+    for attribute in NlasIterator::new(data) {
+        let attribute = attribute?;
+        if attribute.kind() == IFLA_IPVLAN_MODE {
+            return Ok(parse_u16(attribute.value())? == IPVLAN_MODE_L3S);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a GRE tunnel has no single remote end: its address is none or, with IPv4, one of

@@ -88,14 +88,23 @@ fn a_header_of_the_kernels_is_an_obstacle() {
 
 #[test]
 fn what_is_sent_alone_can_be_taken() {
-    let tunnel = device(0xfffe, Some("xfrm"));
-    assert_eq!(tunnel.frames(), Some(LinkType::RawIp));
-    assert_eq!(tunnel.obstacle(&[Direction::Out]), None);
-    for directions in [&Direction::ALL[..], &[Direction::In]] {
-        let obstacle = tunnel.obstacle(directions).unwrap();
-        assert!(obstacle.why.contains("what it receives"), "{obstacle:?}");
-        assert!(obstacle.advice.contains("-Q out"), "{obstacle:?}");
+    let in_mode_l3s = Link {
+        receives_behind_hooks: true,
+        ..device(1, Some("ipvlan"))
+    };
+    for (device, link_type) in [
+        (device(0xfffe, Some("xfrm")), LinkType::RawIp),
+        (in_mode_l3s, LinkType::Ethernet),
+    ] {
+        assert_eq!(device.frames(), Some(link_type));
+        assert_eq!(device.obstacle(&[Direction::Out]), None);
+        for directions in [&Direction::ALL[..], &[Direction::In]] {
+            let obstacle = device.obstacle(directions).unwrap();
+            assert!(obstacle.why.contains("what it receives"), "{obstacle:?}");
+            assert!(obstacle.advice.contains("-Q out"), "{obstacle:?}");
+        }
     }
+    check(1, Some("ipvlan"), Layout::Both(LinkType::Ethernet));
 }
 
 #[test]

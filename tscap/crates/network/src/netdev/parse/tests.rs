@@ -63,6 +63,7 @@ fn every_field_is_taken() {
         has_carrier: true,
         link_type: libc::ARPHRD_ETHER,
         builds_outer: false,
+        receives_behind_hooks: false,
         promiscuity: 2,
         rx_queues: 4,
         master: Some(3),
@@ -105,14 +106,33 @@ fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Whether a device of `kind` with such data builds the outer header.
-fn builds_outer(name: &str, data: &[(u16, &[u8])]) -> bool {
+/// What a device of kind `name` with such data tells of itself.
+fn info(name: &str, data: &[(u16, &[u8])]) -> Info {
     let data = data.iter().map(|(kind, value)| attribute(*kind, value));
     let data: Vec<u8> = data.flatten().collect();
     let info = [attribute(1, name.as_bytes()), attribute(2, &data)].concat();
-    let (found, builds_outer) = kind(&info).expect("well formed");
-    assert_eq!(found.as_deref(), Some(name));
-    builds_outer
+    let info = Info::parse(&info).expect("well formed");
+    assert_eq!(info.kind.as_deref(), Some(name));
+    info
+}
+
+/// The attributes and modes are those of include/uapi/linux/if_link.h.
+#[test]
+fn an_ipvlan_in_mode_l3s_receives_behind_the_hooks() {
+    let mode = |mode: u16| mode.to_ne_bytes();
+    for (kind, number, expected) in [
+        ("ipvlan", 0, false),
+        ("ipvlan", 1, false),
+        ("ipvlan", 2, true),
+        ("ipvtap", 2, true),
+        // Another kind gives the number another meaning.
+        ("macvlan", 2, false),
+    ] {
+        let data: &[(u16, &[u8])] = &[(2, &[0; 2]), (1, &mode(number))];
+        let found = info(kind, data).receives_behind_hooks;
+        assert_eq!(found, expected, "{kind} {number}");
+    }
+    assert!(!info("ipvlan", &[]).receives_behind_hooks);
 }
 
 #[test]
@@ -132,7 +152,7 @@ fn gre_without_one_remote_end_builds_the_outer_header() {
         ("ip6gretap", &[(7, &no_v6)], false),
         ("vxlan", &[], false),
     ] {
-        assert_eq!(builds_outer(kind, data), expected, "{kind} {data:?}");
+        assert_eq!(info(kind, data).builds_outer, expected, "{kind} {data:?}");
     }
 }
 
