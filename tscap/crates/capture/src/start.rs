@@ -27,7 +27,6 @@ use tscap_clock::{Segment, StampPath, StampSource, Tracker};
 use tscap_engine::NewName;
 use tscap_file::pcapng::pcap_name;
 use tscap_host::caps;
-use tscap_host::clock_set;
 use tscap_host::perf::EventPriority;
 use tscap_programs::hook::{Loaded, Shares};
 use tscap_programs::ring::Consumer;
@@ -119,7 +118,7 @@ impl Capture {
         told: &mut Listener<'_>,
     ) -> Result<Running, Failure> {
         clock.open_counter(&machine, told)?;
-        let clock_set = ClockSetWatch::new().and_then(clock_set::register);
+        let clock_set = ClockSetWatch::new().and_then(ClockSetWatch::register);
         let clock_set = clock_set.context("cannot watch the system clock for steps")?;
         let Clock {
             stamping,

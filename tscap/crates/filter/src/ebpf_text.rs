@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::ebpf::{
+use aya_obj::generated::{
     BPF_ADD, BPF_ALU, BPF_ALU64, BPF_AND, BPF_ARSH, BPF_B, BPF_CALL, BPF_DIV, BPF_DW, BPF_END,
     BPF_EXIT, BPF_H, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JLE, BPF_JLT, BPF_JMP, BPF_JMP32,
     BPF_JNE, BPF_JSET, BPF_LDX, BPF_LSH, BPF_MOD, BPF_MOV, BPF_MUL, BPF_NEG, BPF_OR, BPF_RSH,
-    BPF_ST, BPF_STX, BPF_SUB, BPF_W, BPF_X, BPF_XOR, Insn,
+    BPF_ST, BPF_STX, BPF_SUB, BPF_W, BPF_X, BPF_XOR, bpf_insn,
 };
 
 /// Bits of an opcode.
@@ -15,7 +15,7 @@ const OPERATION: u32 = 0xf0;
 const SIZE: u32 = 0x18;
 
 /// A fragment, an instruction a line with its number.
-pub fn ebpf_listing(code: &[Insn]) -> String {
+pub fn ebpf_listing(code: &[bpf_insn]) -> String {
     let mut text = String::new();
     for (number, it) in code.iter().enumerate() {
         writeln!(text, "{number:4}: {}", line(number, it)).expect("memory can be written to");
@@ -23,9 +23,9 @@ pub fn ebpf_listing(code: &[Insn]) -> String {
     text
 }
 
-fn line(number: usize, it: &Insn) -> String {
+fn line(number: usize, it: &bpf_insn) -> String {
     let code = u32::from(it.code);
-    let (dst, src, off, imm) = (it.dst, it.src, it.off, it.imm);
+    let (dst, src, off, imm) = (it.dst_reg(), it.src_reg(), it.off, it.imm);
     let word = |class| {
         if class == BPF_ALU || class == BPF_JMP32 {
             'w'

@@ -13,7 +13,6 @@
 mod ancillary;
 mod classic;
 mod compile;
-pub mod ebpf;
 mod ebpf_text;
 mod flow;
 mod interpret;

@@ -7,7 +7,6 @@ pub mod access;
 pub mod affinity;
 pub mod caps;
 pub mod cgroup;
-pub mod clock_set;
 pub mod cpu_list;
 pub mod direct_io;
 pub mod epoll;

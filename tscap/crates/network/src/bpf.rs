@@ -2,7 +2,6 @@
 //! to netlink without a word, and such an attachment would outlive the process.
 
 pub mod btf;
-pub mod instructions;
 pub mod program;
 pub mod stack;
 pub mod target;

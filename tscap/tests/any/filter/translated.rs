@@ -1,8 +1,8 @@
 //! Translated programs give the interpreter's verdicts, wherever a frame's linear part
 //! ends.
 
+use aya_obj::generated::bpf_insn;
 use fastrand::Rng;
-use tscap_filter::ebpf::Insn;
 use tscap_filter::translate::{FrameAccess, FrameLoad, SCRATCH_BYTES, TranslateError, translate};
 use tscap_filter::{Frame, Instruction, Program};
 use tscap_testkit::libpcap::libpcap;
@@ -32,7 +32,7 @@ const ACCESSES: [FrameAccess; 8] = [
 struct Translated<'a> {
     program: &'a Program,
     access: FrameAccess,
-    code: Vec<Insn>,
+    code: Vec<bpf_insn>,
 }
 
 impl<'a> Translated<'a> {

@@ -1,8 +1,8 @@
 //! eBPF instructions with jumps to labels.
 
-use crate::ebpf::{
+use aya_obj::generated::{
     BPF_ALU, BPF_ALU64, BPF_CALL, BPF_END, BPF_JA, BPF_JMP, BPF_JMP32, BPF_K, BPF_LDX, BPF_MEM,
-    BPF_MOV, BPF_ST, BPF_STX, BPF_W, BPF_X, Insn,
+    BPF_MOV, BPF_ST, BPF_STX, BPF_W, BPF_X, bpf_insn,
 };
 
 use super::TranslateError;
@@ -43,7 +43,7 @@ pub(super) struct Label(usize);
 /// Code in the making.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
-    code: Vec<Insn>,
+    code: Vec<bpf_insn>,
     /// Where each label is, once that is known.
     labels: Vec<Option<usize>>,
     /// Jumps, and where they go.
@@ -133,7 +133,7 @@ impl Assembler {
     }
 
     /// The code, with every jump in its place.
-    pub fn finish(mut self) -> Result<Vec<Insn>, TranslateError> {
+    pub fn finish(mut self) -> Result<Vec<bpf_insn>, TranslateError> {
         for (from, label) in &self.jumps {
             let to = self.labels[label.0].expect("every label is bound");
             let offset = to as i64 - *from as i64 - 1;
@@ -154,12 +154,15 @@ impl Assembler {
     }
 
     fn push(&mut self, code: u32, to: Register, from: Register, off: i16, imm: i32) {
-        self.code.push(Insn {
+        let mut instruction = bpf_insn {
             code: u8::try_from(code).expect("operation codes are bytes"),
-            dst: to as u8,
-            src: from as u8,
+            _bitfield_align_1: [],
+            _bitfield_1: Default::default(),
             off,
             imm,
-        });
+        };
+        instruction.set_dst_reg(to as u8);
+        instruction.set_src_reg(from as u8);
+        self.code.push(instruction);
     }
 }

@@ -37,7 +37,7 @@ mod place;
 mod rows;
 mod scratch;
 
-use crate::ebpf::{BPF_ADD, Insn};
+use aya_obj::generated::{BPF_ADD, bpf_insn};
 pub use tscap_common::config::FILTER_SCRATCH_BYTES as SCRATCH_BYTES;
 
 pub use self::access::{FrameAccess, FrameLength, FrameLoad};
@@ -86,7 +86,7 @@ pub fn translate(
     program: &Program,
     access: &FrameAccess,
     scratch: i16,
-) -> Result<Vec<Insn>, TranslateError> {
+) -> Result<Vec<bpf_insn>, TranslateError> {
     ancillary::check(program)?;
     let scratch = Scratch::at(scratch)?;
     let steps = flow(program);

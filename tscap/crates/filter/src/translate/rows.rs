@@ -1,7 +1,7 @@
 //! Rows of tests whether A is one of many constants, as lists of hosts and ports make
 //! them: found by halves instead of one by one.
 
-use crate::ebpf::{BPF_JEQ, BPF_JGE};
+use aya_obj::generated::{BPF_JEQ, BPF_JGE};
 
 use super::Source;
 use super::body::{A, Emitter};

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::ebpf::{
+use aya_obj::generated::{
     BPF_ADD, BPF_ALU64, BPF_CALL, BPF_EXIT, BPF_JMP, BPF_JMP32, BPF_K, BPF_MOV, BPF_ST, BPF_STX,
-    BPF_X, Insn,
+    BPF_X, bpf_insn,
 };
 
 use super::{SCRATCH_BYTES, TranslateError};
@@ -63,19 +63,19 @@ impl Scratch {
 
 /// Where from the end of the stack (r10) r2 points when the instruction `call` runs, if the
 /// instructions just before it say so on every path: r2 = r10 and what is added to r2.
-pub fn scratch_offset(code: &[Insn], call: usize) -> Option<i16> {
+pub fn scratch_offset(code: &[bpf_insn], call: usize) -> Option<i16> {
     let mut sum = 0_i32;
     for (at, it) in code.get(..call)?.iter().enumerate().rev() {
         let operation = u32::from(it.code);
         match operation & 7 {
             BPF_JMP | BPF_JMP32 => return None,
             BPF_ST | BPF_STX => continue,
-            _ if it.dst != 2 => continue,
+            _ if it.dst_reg() != 2 => continue,
             _ => {}
         }
         if operation == BPF_ALU64 | BPF_ADD | BPF_K {
             sum = sum.checked_add(it.imm)?;
-        } else if operation == BPF_ALU64 | BPF_MOV | BPF_X && it.src == 10 {
+        } else if operation == BPF_ALU64 | BPF_MOV | BPF_X && it.src_reg() == 10 {
             let found = i16::try_from(sum).ok();
             return found.filter(|_| !is_jumped_into(code, at + 1..call + 1));
         } else {
@@ -86,7 +86,7 @@ pub fn scratch_offset(code: &[Insn], call: usize) -> Option<i16> {
 }
 
 /// Whether a jump goes to one of the instructions in `range`.
-fn is_jumped_into(code: &[Insn], range: Range<usize>) -> bool {
+fn is_jumped_into(code: &[bpf_insn], range: Range<usize>) -> bool {
     (0..).zip(code).any(|(at, it)| {
         let operation = u32::from(it.code);
         let is_jump = matches!(operation & 7, BPF_JMP | BPF_JMP32)
@@ -100,14 +100,17 @@ fn is_jumped_into(code: &[Insn], range: Range<usize>) -> bool {
 mod tests {
     use super::*;
 
-    fn it(code: u32, to: u8, from: u8, off: i16, imm: i32) -> Insn {
-        Insn {
+    fn it(code: u32, to: u8, from: u8, off: i16, imm: i32) -> bpf_insn {
+        let mut it = bpf_insn {
             code: code as u8,
-            dst: to,
-            src: from,
+            _bitfield_align_1: [],
+            _bitfield_1: Default::default(),
             off,
             imm,
-        }
+        };
+        it.set_dst_reg(to);
+        it.set_src_reg(from);
+        it
     }
 
     #[test]
@@ -116,7 +119,7 @@ mod tests {
         let add = |imm| it(0x07, 2, 0, 0, imm);
         let context = it(0xbf, 1, 6, 0, 0);
         let call = it(0x85, 0, 0, 0, 1);
-        let check = |code: &[Insn], expected| {
+        let check = |code: &[bpf_insn], expected| {
             assert_eq!(scratch_offset(code, code.len() - 1), expected);
         };
         check(&[from_stack, add(-96), context, call], Some(-96));

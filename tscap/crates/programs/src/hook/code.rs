@@ -27,7 +27,6 @@ use super::splice::{Routine, TooLong};
 use tscap_filter as filter;
 use tscap_filter::translate::{FrameAccess, TranslateError, scratch_offset, translate};
 use tscap_network::bpf;
-use tscap_network::bpf::instructions::{for_kernel, of_object};
 use tscap_network::bpf::program::{Functions, Kind};
 
 /// A call of a kfunc (`BPF_PSEUDO_KFUNC_CALL` in include/uapi/linux/bpf.h).
@@ -262,7 +261,7 @@ fn fragment(
         OWN_INDEX_CALL => set_r0(place.device.index.cast_signed()),
         OWN_NETNS_CALL => set_r0(place.device.netns.cast_signed()),
         marker if counter_of(marker).is_some() => {
-            match (place.counters, scratch_offset(&of_object(code), at)) {
+            match (place.counters, scratch_offset(code, at)) {
                 (Some(counters), Some(scratch)) => return counters.code(marker, scratch).map(Ok),
                 (Some(_), None) => return Some(Err(FilterError::NoScratch)),
                 (None, _) => set_r0(0),
@@ -333,8 +332,8 @@ fn put_at(
     code: &[bpf_insn],
     at: usize,
 ) -> Result<Vec<bpf_insn>, FilterError> {
-    let scratch = scratch_offset(&of_object(code), at).ok_or(FilterError::NoScratch)?;
-    Ok(for_kernel(&translate(filter, access, scratch)?))
+    let scratch = scratch_offset(code, at).ok_or(FilterError::NoScratch)?;
+    Ok(translate(filter, access, scratch)?)
 }
 
 /// r0 = `value`.
@@ -604,7 +603,7 @@ mod tests {
             );
             assert_eq!(counters.len(), 7, "{clock}");
             for at in counters {
-                assert!(scratch_offset(&of_object(&code), at).is_some(), "{clock}");
+                assert!(scratch_offset(&code, at).is_some(), "{clock}");
                 let none = fragment(&code, at, &FrameAccess::XDP, &Place::FIRST);
                 let none = none.expect("a marked call").expect("no filter");
                 assert_eq!((none.len(), none[0].code, none[0].imm), (1, MOVE, 0));
