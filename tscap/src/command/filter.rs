@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use aya_obj::generated::bpf_insn;
-
 use super::print::{print_coloured, say};
 use super::{Context as _, Exit, Failure};
 use tscap_cli::{FilterForm, FilterSource};
+use tscap_filter::ebpf::Instruction;
 use tscap_filter::translate::{FrameAccess, SCRATCH_BYTES, translate};
 use tscap_filter::{Ancillary, Filter, HostName, Operation, ebpf_listing};
 
@@ -78,7 +77,7 @@ pub(super) fn show(source: &FilterSource, form: FilterForm) -> Result<Exit, Fail
 }
 
 /// As in a program that uses no other stack than the filter's.
-fn ebpf(filter: &Filter) -> Result<Vec<bpf_insn>, Failure> {
+fn ebpf(filter: &Filter) -> Result<Vec<Instruction>, Failure> {
     let scratch = -(SCRATCH_BYTES as i16);
     let code = translate(&filter.program, &FrameAccess::XDP, scratch);
     code.context(format!(

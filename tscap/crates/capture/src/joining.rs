@@ -6,8 +6,6 @@ use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
 
-use tokio::io::unix::AsyncFd;
-
 use super::attach::Attached;
 use super::event::{Event, Listener};
 use super::left_out::LeftOut;
@@ -17,6 +15,7 @@ use super::scope::Scope;
 use super::selection::{Interfaces, Selected, Selection};
 use super::state::ReadyInterface;
 use tscap_base::failure::{Context as _, Failure};
+use tscap_host::readable::Readable;
 use tscap_network::link_watch::{LinkEvent, LinkWatch};
 use tscap_network::netdev::{self, Link};
 
@@ -24,7 +23,7 @@ use tscap_network::netdev::{self, Link};
 #[derive(Debug)]
 pub(super) struct Joining {
     /// By the index of the namespace; none if no interface may join.
-    watches: Vec<AsyncFd<LinkWatch>>,
+    watches: Vec<Readable<LinkWatch>>,
     waiting: VecDeque<Selected>,
     left_out: LeftOut,
 }
@@ -32,7 +31,7 @@ pub(super) struct Joining {
 impl Joining {
     /// Those in `left_out` were left out at the start.
     pub fn new(watches: Vec<LinkWatch>, left_out: LeftOut) -> Result<Self, Failure> {
-        let watches = watches.into_iter().map(LinkWatch::register);
+        let watches = watches.into_iter().map(Readable::new);
         let watches = watches.collect::<io::Result<_>>();
         Ok(Self {
             watches: watches.context("cannot watch for interfaces that join")?,
@@ -51,8 +50,8 @@ impl Joining {
         }
         poll_fn(|context| {
             for (scope, watch) in self.watches.iter().enumerate() {
-                if let Poll::Ready(ready) = watch.poll_read_ready(context) {
-                    ready?.clear_ready();
+                if let Poll::Ready(ready) = watch.poll(context) {
+                    ready?;
                     return Poll::Ready(Ok(Some(scope)));
                 }
             }
@@ -69,7 +68,7 @@ impl Joining {
         selection: &Selection,
         links: &LiveLinks,
     ) -> Result<(), Failure> {
-        let events = match self.watches[scope].get_ref().read() {
+        let events = match self.watches[scope].get().read() {
             Ok(events) => events,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
             Err(error) => return Err(error).context("cannot hear of interfaces that join"),

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
@@ -25,6 +24,7 @@ use tscap_base::failure::{Context as _, Failure};
 use tscap_clock::StampPath;
 use tscap_engine::{self as engine, CloseError};
 use tscap_file::accounting::{Direction, Observed};
+use tscap_host::readable::Readable;
 use tscap_programs::hook::Loaded;
 use tscap_time::timex::{ClockSetWatch, KernelClock};
 
@@ -38,7 +38,7 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 pub struct Running {
     pub(super) parts: Parts,
     pub(super) started: Instant,
-    clock_set: AsyncFd<ClockSetWatch>,
+    clock_set: Readable<ClockSetWatch>,
     links_due: Interval,
     progress_due: Interval,
     counter_due: Interval,
@@ -69,7 +69,7 @@ pub(super) struct Parts {
 }
 
 impl Running {
-    pub(super) fn new(parts: Parts, clock_set: AsyncFd<ClockSetWatch>) -> Self {
+    pub(super) fn new(parts: Parts, clock_set: Readable<ClockSetWatch>) -> Self {
         let started = Instant::now();
         let statistics_every = parts.plan.statistics_every;
         Self {
@@ -185,12 +185,11 @@ impl Running {
                 let progress = self.progress()?;
                 self.events.push_back(Event::Progress(progress));
             }
-            ready = clock_set.readable() => {
-                let mut ready = ready.context("cannot watch the system clock for steps")?;
-                ready.clear_ready();
+            ready = clock_set.wait() => {
+                ready.context("cannot watch the system clock for steps")?;
                 // Look at the clock now: the shorter the time between two
                 // cross-timestamps, the fewer stamps are ambiguous.
-                if ready.get_inner().was_set().unwrap_or(false) {
+                if clock_set.get().was_set().unwrap_or(false) {
                     parts.writers.wake();
                 }
             }

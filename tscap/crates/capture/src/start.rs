@@ -28,6 +28,7 @@ use tscap_engine::NewName;
 use tscap_file::pcapng::pcap_name;
 use tscap_host::caps;
 use tscap_host::perf::EventPriority;
+use tscap_host::readable::Readable;
 use tscap_programs::hook::{Loaded, Shares};
 use tscap_programs::ring::Consumer;
 use tscap_time::timex::ClockSetWatch;
@@ -118,7 +119,7 @@ impl Capture {
         told: &mut Listener<'_>,
     ) -> Result<Running, Failure> {
         clock.open_counter(&machine, told)?;
-        let clock_set = ClockSetWatch::new().and_then(ClockSetWatch::register);
+        let clock_set = ClockSetWatch::new().and_then(Readable::new);
         let clock_set = clock_set.context("cannot watch the system clock for steps")?;
         let Clock {
             stamping,

@@ -46,14 +46,19 @@ impl ValueEnum for StampClock {
         let Some(path) = self.path else {
             return self.clock.to_possible_value();
         };
-        let value = PossibleValue::new(match path {
-            TscPath::Kernel => "tsc:kernel",
-            TscPath::Module => "tsc:module",
-            TscPath::ModuleOrdered => "tsc:module-ordered",
-            TscPath::Perf => "tsc:perf",
-        });
-        let of = path.to_possible_value()?;
-        Some(value.help(of.get_help().cloned().unwrap_or_default()))
+        let (value, help) = match path {
+            TscPath::Kernel => (
+                "tsc:kernel",
+                "The kernel's own kfunc, bpf_get_cpu_time_counter; in no released kernel known",
+            ),
+            TscPath::Module => (
+                "tsc:module",
+                "The kfunc of tscap's kernel module (tscap-ebpf/kmod)",
+            ),
+            TscPath::ModuleOrdered => ("tsc:module-ordered", "The same module's ordered read"),
+            TscPath::Perf => ("tsc:perf", "A perf event (kernel 6.16)"),
+        };
+        Some(PossibleValue::new(value).help(help))
     }
 }
 
@@ -63,13 +68,10 @@ mod tests {
 
     #[test]
     fn each_way_to_the_tsc_can_be_asked_for() {
-        for path in TscPath::value_variants() {
-            let name = path.to_possible_value().expect("a name");
-            let asked = format!("tsc:{}", name.get_name());
-            assert_eq!(
-                StampClock::from_str(&asked, false),
-                Ok(StampClock::by(*path))
-            );
+        for path in TscPath::ALL {
+            let asked = format!("tsc:{}", path.name());
+            let read = StampClock::from_str(&asked, false);
+            assert_eq!(read, Ok(StampClock::by(path)));
         }
         for clock in ClockChoice::value_variants() {
             let name = clock.to_possible_value().expect("a name");

@@ -16,16 +16,31 @@ pub enum StampPath {
 }
 
 /// The ways to the time-stamp counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TscPath {
-    /// The kernel's own kfunc, bpf_get_cpu_time_counter; in no released kernel known
+    /// The kernel's own kfunc, bpf_get_cpu_time_counter; in no released kernel known.
     Kernel,
-    /// The kfunc of tscap's kernel module (tscap-ebpf/kmod)
+    /// The kfunc of tscap's kernel module (tscap-ebpf/kmod).
     Module,
-    /// The same module's ordered read
+    /// The same module's ordered read.
     ModuleOrdered,
-    /// A perf event (kernel 6.16)
+    /// A perf event (kernel 6.16).
     Perf,
+}
+
+impl TscPath {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Kernel, Self::Module, Self::ModuleOrdered, Self::Perf];
+
+    /// Name as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Module => "module",
+            Self::ModuleOrdered => "module-ordered",
+            Self::Perf => "perf",
+        }
+    }
 }
 
 impl StampPath {

@@ -2,20 +2,20 @@
 
 use std::fmt::Write as _;
 
-use aya_obj::generated::{
+use crate::ebpf::{
     BPF_ADD, BPF_ALU, BPF_ALU64, BPF_AND, BPF_ARSH, BPF_B, BPF_CALL, BPF_DIV, BPF_DW, BPF_END,
     BPF_EXIT, BPF_H, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JLE, BPF_JLT, BPF_JMP, BPF_JMP32,
     BPF_JNE, BPF_JSET, BPF_LDX, BPF_LSH, BPF_MOD, BPF_MOV, BPF_MUL, BPF_NEG, BPF_OR, BPF_RSH,
-    BPF_ST, BPF_STX, BPF_SUB, BPF_W, BPF_X, BPF_XOR, bpf_insn,
+    BPF_ST, BPF_STX, BPF_SUB, BPF_W, BPF_X, BPF_XOR, Instruction,
 };
 
 /// Bits of an opcode.
-const CLASS: u32 = 0x07;
-const OPERATION: u32 = 0xf0;
-const SIZE: u32 = 0x18;
+const CLASS: u8 = 0x07;
+const OPERATION: u8 = 0xf0;
+const SIZE: u8 = 0x18;
 
 /// A fragment, an instruction a line with its number.
-pub fn ebpf_listing(code: &[bpf_insn]) -> String {
+pub fn ebpf_listing(code: &[Instruction]) -> String {
     let mut text = String::new();
     for (number, it) in code.iter().enumerate() {
         writeln!(text, "{number:4}: {}", line(number, it)).expect("memory can be written to");
@@ -23,9 +23,9 @@ pub fn ebpf_listing(code: &[bpf_insn]) -> String {
     text
 }
 
-fn line(number: usize, it: &bpf_insn) -> String {
-    let code = u32::from(it.code);
-    let (dst, src, off, imm) = (it.dst_reg(), it.src_reg(), it.off, it.imm);
+fn line(number: usize, it: &Instruction) -> String {
+    let code = it.code;
+    let (dst, src, off, imm) = (it.dst(), it.src(), it.off, it.imm);
     let word = |class| {
         if class == BPF_ALU || class == BPF_JMP32 {
             'w'
@@ -72,7 +72,7 @@ fn line(number: usize, it: &bpf_insn) -> String {
 }
 
 /// Memory at a register.
-fn place(code: u32, register: u8, off: i16) -> String {
+fn place(code: u8, register: u8, off: i16) -> String {
     let size = match code & SIZE {
         BPF_B => "u8",
         BPF_H => "u16",
@@ -83,7 +83,7 @@ fn place(code: u32, register: u8, off: i16) -> String {
     format!("*({size} *)(r{register} {off:+})")
 }
 
-fn arithmetic(operation: u32) -> &'static str {
+fn arithmetic(operation: u8) -> &'static str {
     match operation {
         BPF_ADD => "+",
         BPF_SUB => "-",
@@ -100,7 +100,7 @@ fn arithmetic(operation: u32) -> &'static str {
     }
 }
 
-fn comparison(operation: u32) -> &'static str {
+fn comparison(operation: u8) -> &'static str {
     match operation {
         BPF_JEQ => "==",
         BPF_JNE => "!=",

@@ -6,13 +6,14 @@
 //! - `classic`: instructions and sound programs; `text` prints them, `parse` reads them;
 //! - `interpret`: the verdict on a frame in memory;
 //! - `translate`: the same program for the kernel; `flow`: its steps, without loops;
-//!   `ebpf_text` prints it;
+//!   `ebpf` has its instructions, `ebpf_text` prints them;
 //! - `ancillary`: loads of what is not in the frame; `names`, `syntax`, `words`: what
 //!   people are told of an expression.
 
 mod ancillary;
 mod classic;
 mod compile;
+pub mod ebpf;
 mod ebpf_text;
 mod flow;
 mod interpret;

@@ -17,6 +17,7 @@ pub mod page_cache;
 pub mod perf;
 pub mod process;
 pub mod random;
+pub mod readable;
 pub mod scheduling;
 pub mod seccomp;
 pub mod shared_words;

@@ -1,14 +1,13 @@
 //! Interfaces that appear, change and go, as rtnetlink tells of them.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use netlink_packet_core::{DecodeError, NetlinkBuffer, NlasIterator};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::link::LinkHeader;
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 use nix::sys::socket::{setsockopt, sockopt};
-use tokio::io::{Interest, unix::AsyncFd};
 
 use crate::netdev::Link;
 use crate::netlink::{self, ANSWER_MAX};
@@ -59,17 +58,6 @@ impl LinkWatch {
         Ok(Self(socket))
     }
 
-    /// Has the current tokio runtime watch it.
-    ///
-    /// # Errors
-    /// If the runtime can't watch the descriptor.
-    pub fn register(self) -> io::Result<AsyncFd<Self>> {
-        // SAFETY: the descriptor is owned by `self`, which the `AsyncFd` owns; the socket is
-        // never replaced, so it stays open and the same.
-        let watched = unsafe { AsyncFd::register_with_interest(self, Interest::READABLE) };
-        watched.map_err(|error| error.into_parts().1)
-    }
-
     /// What has happened since the last call, in its order. Never waits.
     ///
     /// # Errors
@@ -101,12 +89,6 @@ impl LinkWatch {
 impl AsFd for LinkWatch {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
-    }
-}
-
-impl AsRawFd for LinkWatch {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_raw_fd()
     }
 }
 

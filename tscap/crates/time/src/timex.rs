@@ -3,7 +3,7 @@
 
 use std::{
     io, mem,
-    os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd},
+    os::fd::{AsFd, BorrowedFd},
 };
 
 use nix::{
@@ -14,7 +14,6 @@ use nix::{
     },
     unistd,
 };
-use tokio::io::{Interest, unix::AsyncFd};
 
 /// Last second that a timer can be set to: `KTIME_SEC_MAX`, in the year 2262
 /// (`linux/ktime.h`). The clock itself cannot be set that late.
@@ -106,8 +105,8 @@ impl KernelClock {
 }
 
 /// Tells when CLOCK_REALTIME was set (stepped). Its descriptor becomes readable
-/// then, and stays so until [`ClockSetWatch::was_set`]; it is non-blocking and
-/// fit for tokio's `AsyncFd`. Slewing is not told: the clock stays continuous.
+/// then, and stays so until [`ClockSetWatch::was_set`]; it is non-blocking, so that
+/// an executor can wait for it. Slewing is not told: the clock stays continuous.
 #[derive(Debug)]
 pub struct ClockSetWatch {
     timer: TimerFd,
@@ -128,17 +127,6 @@ impl ClockSetWatch {
             TimerSetTimeFlags::TFD_TIMER_ABSTIME | TimerSetTimeFlags::TFD_TIMER_CANCEL_ON_SET,
         )?;
         Ok(Self { timer })
-    }
-
-    /// Registers with the tokio runtime that this is called in.
-    ///
-    /// # Errors
-    /// If the runtime can't watch the descriptor.
-    pub fn register(self) -> io::Result<AsyncFd<Self>> {
-        // SAFETY: the descriptor is owned by `self`, which the `AsyncFd` owns;
-        // `timer` is never replaced, so it stays open and the same.
-        let watched = unsafe { AsyncFd::register_with_interest(self, Interest::READABLE) };
-        watched.map_err(|error| error.into_parts().1)
     }
 
     /// Whether the clock was set since the last call (or since `new`). Several
@@ -166,12 +154,6 @@ impl ClockSetWatch {
 impl AsFd for ClockSetWatch {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.timer.as_fd()
-    }
-}
-
-impl AsRawFd for ClockSetWatch {
-    fn as_raw_fd(&self) -> RawFd {
-        self.timer.as_fd().as_raw_fd()
     }
 }
 
@@ -220,13 +202,6 @@ mod tests {
     fn the_kernel_answers() {
         let clock = KernelClock::read().expect("adjtimex only reads");
         assert!(clock.max_error_ns <= 16_000_000_000, "{clock:?}");
-    }
-
-    #[tokio::test]
-    async fn a_runtime_can_watch() {
-        let watch = ClockSetWatch::new().expect("a timer");
-        let watched = watch.register().expect("this runtime has a reactor");
-        assert!(!watched.get_ref().was_set().expect("readable"));
     }
 
     #[test]

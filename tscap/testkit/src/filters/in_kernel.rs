@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use aya_obj::generated::bpf_insn;
 use tscap_filter::Program;
 use tscap_filter::translate::{FrameAccess, SCRATCH_BYTES, TranslateError, translate};
-use tscap_network::bpf::program::{self, Kind, TestContext, load, returned};
+use tscap_network::bpf::program::{self, Kind, TestContext, code_of, load, returned};
 
 /// Bytes of a frame with a tag beside it that a test run takes.
 const LEAST: usize = 14;
@@ -68,7 +68,7 @@ impl Place {
         end: &[bpf_insn],
     ) -> Result<InKernel, TranslateError> {
         let code = translate(filter, &self.access, -(SCRATCH_BYTES as i16))?;
-        let code = [self.tag_to_r3(), code, end.to_vec()].concat();
+        let code = [self.tag_to_r3(), code_of(&code), end.to_vec()].concat();
         let program = program::Program {
             name: "filter",
             license: c"GPL",

@@ -1,7 +1,7 @@
 //! Runs translated filters without a kernel: the instructions that the translator makes,
 //! with memory that is checked, and the helpers.
 
-use aya_obj::generated::bpf_insn;
+use tscap_filter::ebpf::Instruction;
 use tscap_filter::translate::{FrameAccess, FrameLength, FrameLoad};
 
 /// Where each memory begins in the emulated address space.
@@ -15,7 +15,7 @@ const STACK: usize = 512;
 pub type Fault = (usize, String);
 
 pub struct Emulator<'a> {
-    code: &'a [bpf_insn],
+    code: &'a [Instruction],
     access: &'a FrameAccess,
     frame: &'a [u8],
     /// Bytes of the frame in the linear part.
@@ -29,7 +29,7 @@ pub struct Emulator<'a> {
 impl<'a> Emulator<'a> {
     /// `tag` is what r3 has.
     pub fn new(
-        code: &'a [bpf_insn],
+        code: &'a [Instruction],
         access: &'a FrameAccess,
         (frame, tag): (&'a [u8], Option<u32>),
         linear: usize,
@@ -72,8 +72,8 @@ impl<'a> Emulator<'a> {
     }
 
     /// How far to jump.
-    fn step(&mut self, it: &bpf_insn) -> Result<i64, String> {
-        let (to, from) = (it.dst_reg(), it.src_reg());
+    fn step(&mut self, it: &Instruction) -> Result<i64, String> {
+        let (to, from) = (it.dst(), it.src());
         let constant = i64::from(it.imm).cast_unsigned();
         let (class, operation) = (it.code & 7, it.code & 0xf0);
         let by_register = it.code & 8 != 0;

@@ -1,10 +1,9 @@
 //! Translated programs give the interpreter's verdicts, wherever a frame's linear part
 //! ends.
 
-use aya_obj::generated::bpf_insn;
 use fastrand::Rng;
 use tscap_filter::translate::{FrameAccess, FrameLoad, SCRATCH_BYTES, TranslateError, translate};
-use tscap_filter::{Frame, Instruction, Program};
+use tscap_filter::{Frame, Instruction, Program, ebpf};
 use tscap_testkit::libpcap::libpcap;
 
 use super::emulator::Emulator;
@@ -32,7 +31,7 @@ const ACCESSES: [FrameAccess; 8] = [
 struct Translated<'a> {
     program: &'a Program,
     access: FrameAccess,
-    code: Vec<bpf_insn>,
+    code: Vec<ebpf::Instruction>,
 }
 
 impl<'a> Translated<'a> {

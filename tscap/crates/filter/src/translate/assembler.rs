@@ -1,8 +1,8 @@
 //! eBPF instructions with jumps to labels.
 
-use aya_obj::generated::{
+use crate::ebpf::{
     BPF_ALU, BPF_ALU64, BPF_CALL, BPF_END, BPF_JA, BPF_JMP, BPF_JMP32, BPF_K, BPF_LDX, BPF_MEM,
-    BPF_MOV, BPF_ST, BPF_STX, BPF_W, BPF_X, bpf_insn,
+    BPF_MOV, BPF_ST, BPF_STX, BPF_W, BPF_X, Instruction,
 };
 
 use super::TranslateError;
@@ -43,7 +43,7 @@ pub(super) struct Label(usize);
 /// Code in the making.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
-    code: Vec<bpf_insn>,
+    code: Vec<Instruction>,
     /// Where each label is, once that is known.
     labels: Vec<Option<usize>>,
     /// Jumps, and where they go.
@@ -68,12 +68,12 @@ impl Assembler {
     }
 
     /// 32-bit arithmetic; the upper half of the register becomes 0.
-    pub fn alu32(&mut self, operation: u32, to: Register, source: Source) {
+    pub fn alu32(&mut self, operation: u8, to: Register, source: Source) {
         self.with_source(BPF_ALU | operation, to, 0, source);
     }
 
     /// 64-bit arithmetic.
-    pub fn alu64(&mut self, operation: u32, to: Register, source: Source) {
+    pub fn alu64(&mut self, operation: u8, to: Register, source: Source) {
         self.with_source(BPF_ALU64 | operation, to, 0, source);
     }
 
@@ -92,11 +92,11 @@ impl Assembler {
     }
 
     pub fn load(&mut self, width: Width, to: Register, base: Register, offset: i16) {
-        self.push(BPF_LDX | BPF_MEM | width as u32, to, base, offset, 0);
+        self.push(BPF_LDX | BPF_MEM | width as u8, to, base, offset, 0);
     }
 
     pub fn store(&mut self, width: Width, base: Register, offset: i16, from: Register) {
-        self.push(BPF_STX | BPF_MEM | width as u32, base, from, offset, 0);
+        self.push(BPF_STX | BPF_MEM | width as u8, base, from, offset, 0);
     }
 
     /// Writes 4 bytes of 0.
@@ -121,19 +121,19 @@ impl Assembler {
     }
 
     /// Compares the lower halves of registers.
-    pub fn branch32(&mut self, test: u32, left: Register, right: Source, label: Label) {
+    pub fn branch32(&mut self, test: u8, left: Register, right: Source, label: Label) {
         self.jumps.push((self.code.len(), label));
         self.with_source(BPF_JMP32 | test, left, 0, right);
     }
 
     /// Compares whole registers.
-    pub fn branch64(&mut self, test: u32, left: Register, right: Source, label: Label) {
+    pub fn branch64(&mut self, test: u8, left: Register, right: Source, label: Label) {
         self.jumps.push((self.code.len(), label));
         self.with_source(BPF_JMP | test, left, 0, right);
     }
 
     /// The code, with every jump in its place.
-    pub fn finish(mut self) -> Result<Vec<bpf_insn>, TranslateError> {
+    pub fn finish(mut self) -> Result<Vec<Instruction>, TranslateError> {
         for (from, label) in &self.jumps {
             let to = self.labels[label.0].expect("every label is bound");
             let offset = to as i64 - *from as i64 - 1;
@@ -144,7 +144,7 @@ impl Assembler {
         Ok(self.code)
     }
 
-    fn with_source(&mut self, code: u32, to: Register, offset: i16, source: Source) {
+    fn with_source(&mut self, code: u8, to: Register, offset: i16, source: Source) {
         match source {
             Source::Constant(k) => {
                 self.push(code | BPF_K, to, Register::R0, offset, k.cast_signed())
@@ -153,16 +153,8 @@ impl Assembler {
         }
     }
 
-    fn push(&mut self, code: u32, to: Register, from: Register, off: i16, imm: i32) {
-        let mut instruction = bpf_insn {
-            code: u8::try_from(code).expect("operation codes are bytes"),
-            _bitfield_align_1: [],
-            _bitfield_1: Default::default(),
-            off,
-            imm,
-        };
-        instruction.set_dst_reg(to as u8);
-        instruction.set_src_reg(from as u8);
+    fn push(&mut self, code: u8, to: Register, from: Register, off: i16, imm: i32) {
+        let instruction = Instruction::new(code, to as u8, from as u8, off, imm);
         self.code.push(instruction);
     }
 }

@@ -1,6 +1,6 @@
 //! One of the two copies of a program.
 
-use aya_obj::generated::{
+use crate::ebpf::{
     BPF_ADD, BPF_AND, BPF_DIV, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JLE, BPF_JLT, BPF_JNE, BPF_JSET,
     BPF_LSH, BPF_MOD, BPF_MUL, BPF_NEG, BPF_OR, BPF_RSH, BPF_SUB, BPF_XOR,
 };

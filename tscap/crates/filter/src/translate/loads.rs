@@ -1,6 +1,6 @@
 //! Loads of the frame's bytes, in either way.
 
-use aya_obj::generated::{BPF_ADD, BPF_AND, BPF_JGT, BPF_JNE, BPF_LSH};
+use crate::ebpf::{BPF_ADD, BPF_AND, BPF_JGT, BPF_JNE, BPF_LSH};
 
 use super::body::{A, CONTEXT, DATA, DATA_END, Emitter, HEADER_ENDS, PLACE, X};
 use super::place::{Place, place};

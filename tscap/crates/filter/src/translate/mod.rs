@@ -37,17 +37,16 @@ mod place;
 mod rows;
 mod scratch;
 
-use aya_obj::generated::{BPF_ADD, bpf_insn};
 pub use tscap_common::config::FILTER_SCRATCH_BYTES as SCRATCH_BYTES;
 
 pub use self::access::{FrameAccess, FrameLength, FrameLoad};
 use self::assembler::{Assembler, Label, Register, Source, Width};
 use self::body::{Body, Loads};
 use self::scratch::Scratch;
-pub use self::scratch::scratch_offset;
 use super::ancillary::{self, Unsupported};
 use super::classic::{Operation, Program};
 use super::flow::{Step, flow};
+use crate::ebpf::{BPF_ADD, Instruction};
 
 /// Where a VLAN tag stands in a frame, behind the addresses; where it ends.
 const TAG_AT: u32 = 12;
@@ -86,7 +85,7 @@ pub fn translate(
     program: &Program,
     access: &FrameAccess,
     scratch: i16,
-) -> Result<Vec<bpf_insn>, TranslateError> {
+) -> Result<Vec<Instruction>, TranslateError> {
     ancillary::check(program)?;
     let scratch = Scratch::at(scratch)?;
     let steps = flow(program);

@@ -1,6 +1,6 @@
 //! Where the bytes of a load are, if a VLAN tag is beside the frame.
 
-use aya_obj::generated::{BPF_ADD, BPF_JGE, BPF_JGT, BPF_JLT, BPF_LSH, BPF_RSH, BPF_SUB};
+use crate::ebpf::{BPF_ADD, BPF_JGE, BPF_JGT, BPF_JLT, BPF_LSH, BPF_RSH, BPF_SUB};
 
 use super::body::{A, Emitter, X};
 use super::loads::Load;

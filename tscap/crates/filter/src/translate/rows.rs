@@ -1,7 +1,7 @@
 //! Rows of tests whether A is one of many constants, as lists of hosts and ports make
 //! them: found by halves instead of one by one.
 
-use aya_obj::generated::{BPF_JEQ, BPF_JGE};
+use crate::ebpf::{BPF_JEQ, BPF_JGE};
 
 use super::Source;
 use super::body::{A, Emitter};
@@ -188,7 +188,7 @@ mod tests {
     fn hundreds_of_constants_take_few_comparisons() {
         let constants: Vec<_> = (0..200).map(|k| 7 * k).collect();
         let code = translate(&program(&of(&constants)), &FrameAccess::XDP, -88).unwrap();
-        let halvings = code.iter().filter(|it| u32::from(it.code) == 6 | BPF_JGE);
+        let halvings = code.iter().filter(|it| it.code == 6 | BPF_JGE);
         // In each of the two copies.
         assert_eq!(halvings.count(), 2 * 63);
     }

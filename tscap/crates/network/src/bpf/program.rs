@@ -9,6 +9,7 @@ use aya_obj::generated::{bpf_func_info, bpf_insn};
 
 use super::stack::BPF_NETFILTER;
 use super::{BPF_TRACE_FENTRY, BPF_TRACE_FEXIT, BPF_TRACE_RAW_TP, BPF_XDP, bpf, owned};
+use tscap_filter::ebpf::Instruction;
 
 /// `enum bpf_cmd` in include/uapi/linux/bpf.h.
 const BPF_PROG_LOAD: c_int = 5;
@@ -205,6 +206,18 @@ impl Kind {
     }
 }
 
+/// Instructions of a translated filter, as a program's code has them.
+pub fn code_of(filter: &[Instruction]) -> Vec<bpf_insn> {
+    let instruction = |it: &Instruction| bpf_insn {
+        code: it.code,
+        _bitfield_align_1: [],
+        _bitfield_1: bpf_insn::new_bitfield_1(it.dst(), it.src()),
+        off: it.off,
+        imm: it.imm,
+    };
+    filter.iter().map(instruction).collect()
+}
+
 /// What to load.
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'a> {
@@ -334,4 +347,50 @@ pub fn returned(program: BorrowedFd<'_>, frame: &[u8], context: TestContext) -> 
     };
     bpf(BPF_PROG_TEST_RUN, &mut attr)?;
     Ok(attr.retval)
+}
+
+#[cfg(test)]
+mod tests {
+    use aya_obj::generated as header;
+    use tscap_filter::ebpf::CONSTANTS;
+
+    use super::*;
+
+    /// The constants of these names, as aya's bindings of `<linux/bpf.h>` have them.
+    macro_rules! of_the_header {
+        ($($name:ident)*) => {
+            [$((stringify!($name), header::$name),)*]
+        };
+    }
+
+    #[test]
+    fn the_filter_s_constants_are_those_of_the_kernel_s_header() {
+        let expected = of_the_header!(
+            BPF_LDX BPF_ST BPF_STX BPF_ALU BPF_JMP BPF_JMP32 BPF_ALU64
+            BPF_W BPF_H BPF_B BPF_DW BPF_MEM BPF_K BPF_X
+            BPF_ADD BPF_SUB BPF_MUL BPF_DIV BPF_OR BPF_AND BPF_LSH BPF_RSH BPF_NEG BPF_MOD
+            BPF_XOR BPF_MOV BPF_ARSH BPF_END
+            BPF_JA BPF_JEQ BPF_JGT BPF_JGE BPF_JSET BPF_JNE BPF_JLT BPF_JLE BPF_CALL BPF_EXIT
+        );
+        let ours = CONSTANTS.iter().map(|(name, it)| (*name, u32::from(*it)));
+        assert_eq!(ours.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn the_filter_s_instructions_have_the_kernel_s_layout() {
+        assert_eq!(size_of::<Instruction>(), size_of::<bpf_insn>());
+        assert_eq!(align_of::<Instruction>(), align_of::<bpf_insn>());
+        let ours = Instruction::new(0x7b, 10, 3, -0x1234, 0x5678_9abc);
+        let code = code_of(&[ours]);
+        let [it] = code[..] else {
+            panic!("one instruction");
+        };
+        assert_eq!((it.code, it.dst_reg(), it.src_reg()), (0x7b, 10, 3));
+        assert_eq!((it.off, it.imm), (-0x1234, 0x5678_9abc));
+        let expected = [0x7b, 0x3a, 0xcc, 0xed, 0xbc, 0x9a, 0x78, 0x56];
+        assert_eq!(ours.to_bytes(), expected);
+        // SAFETY: it has 8 bytes without padding.
+        let memory: [u8; 8] = unsafe { std::mem::transmute(it) };
+        assert_eq!(memory, expected);
+    }
 }

@@ -23,11 +23,12 @@ use super::kfunc::{ChecksumKfunc, KernelCounters, LayerKernel, TransmitKernel, c
 use super::load::LoadError;
 use super::program::Program;
 use super::retry::retry_interrupted;
+use super::scratch_offset::scratch_offset;
 use super::splice::{Routine, TooLong};
 use tscap_filter as filter;
-use tscap_filter::translate::{FrameAccess, TranslateError, scratch_offset, translate};
+use tscap_filter::translate::{FrameAccess, TranslateError, translate};
 use tscap_network::bpf;
-use tscap_network::bpf::program::{Functions, Kind};
+use tscap_network::bpf::program::{Functions, Kind, code_of};
 
 /// A call of a kfunc (`BPF_PSEUDO_KFUNC_CALL` in include/uapi/linux/bpf.h).
 const KFUNC: u8 = 2;
@@ -333,7 +334,7 @@ fn put_at(
     at: usize,
 ) -> Result<Vec<bpf_insn>, FilterError> {
     let scratch = scratch_offset(code, at).ok_or(FilterError::NoScratch)?;
-    Ok(translate(filter, access, scratch)?)
+    Ok(code_of(&translate(filter, access, scratch)?))
 }
 
 /// r0 = `value`.

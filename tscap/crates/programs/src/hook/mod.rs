@@ -18,6 +18,7 @@ mod object;
 pub mod offloads;
 mod program;
 mod retry;
+mod scratch_offset;
 mod shares;
 mod splice;
 mod stamper;

@@ -70,11 +70,8 @@ impl Setup {
         let (text, output) = match tool {
             Tool::Tscap => {
                 let (ring, clock) = (self.ring_bytes(rings), self.clock.name());
-                let path = self
-                    .tsc_path
-                    .as_ref()
-                    .and_then(ValueEnum::to_possible_value);
-                let path = path.map(|path| format!(":{} --force", path.get_name()));
+                let path = self.tsc_path;
+                let path = path.map(|path| format!(":{} --force", path.name()));
                 let hook = self.hook.to_possible_value();
                 let hook = hook.map(|hook| format!("--hook {}", hook.get_name()));
                 let tap = if self.tap { "--tap" } else { "" };
