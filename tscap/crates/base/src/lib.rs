@@ -10,3 +10,8 @@ pub mod skip;
 pub mod text;
 
 pub use failure::Failure;
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -69,3 +69,8 @@ pub use summary::{
     HardwareSummary, InterfaceSummary, PrioritySummary, ReferenceSummary, Stop, Summary,
     WriterSummary,
 };
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -59,3 +59,8 @@ pub use tracker::{Observation, Tracker};
 pub use tscap_time::{
     BootNs, MonoNs, OffsetNs, PhcNs, PhcReading, RawStamp, RealNs, StampSource, TaiNs, TscCycles,
 };
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -19,3 +19,8 @@ pub use matcher::{Matcher, MatcherOptions, Passed};
 pub use recorder::{DelayRecorder, Latest, Matched};
 pub use sighting::{At, MOST_EXITS, Sighting};
 pub use worst::{Packet, Worst};
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -33,5 +33,10 @@ pub use rotation::{ClosedFile, Limits, NameError, Names, Naming, Period, Rotatio
 pub use shared::{Recalibration, Shared};
 pub use write_watch::WriteWatch;
 
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 mod tests;

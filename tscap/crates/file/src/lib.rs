@@ -2,3 +2,8 @@
 
 pub mod accounting;
 pub mod pcapng;
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

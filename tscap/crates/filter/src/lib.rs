@@ -199,6 +199,11 @@ impl Filter {
 /// Stands for the compiler of a filter that came compiled.
 const BYTECODE: &str = "bytecode";
 
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,3 +28,8 @@ pub use key::{Ends, FlowId, FlowKey};
 pub use look::{Carries, Found, Look, look};
 pub use rtp::{ClockRates, RtpHeader};
 pub use tcp::Segment;
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

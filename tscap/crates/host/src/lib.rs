@@ -25,3 +25,8 @@ pub mod signals;
 pub mod system;
 pub mod user;
 pub mod wake;
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

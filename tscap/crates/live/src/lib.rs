@@ -3,3 +3,8 @@
 
 pub mod membership;
 pub mod settings;
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

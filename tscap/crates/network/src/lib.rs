@@ -27,3 +27,8 @@ pub mod rps;
 pub mod stamped_receiver;
 pub mod veth;
 pub mod xdp_features;
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

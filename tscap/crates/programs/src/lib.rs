@@ -6,3 +6,8 @@ pub mod hook;
     reason = "maps memory that the kernel writes; the invariants are in its files"
 )]
 pub mod ring;
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

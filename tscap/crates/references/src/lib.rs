@@ -12,3 +12,8 @@ pub use course::{Course, a_second_after, known_by};
 pub use followed::{Followed, FollowedClocks, Known};
 pub use nic::{NicClock, NicConversion, NicReading};
 pub use phc::{PhcBase, PhcClock, PhcOutcome, PhcSighting, PhcStatus};
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -45,5 +45,10 @@ pub use sweep::{sweep_page, sweep_text};
 pub use table::{Table, markup};
 pub use text::text;
 
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 mod tests;

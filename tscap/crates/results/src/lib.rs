@@ -4,3 +4,8 @@ pub mod envelope;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod machine;
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

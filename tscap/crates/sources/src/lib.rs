@@ -4,3 +4,8 @@
 pub mod ntp;
 pub mod reference;
 pub mod stamping;
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

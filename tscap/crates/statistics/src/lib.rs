@@ -16,3 +16,8 @@ pub use distribution::{BEYOND, Distribution};
 pub use line::least_squares;
 pub use order::{at_rank, mean, median, quantile, trimmed_mean};
 pub use spread::Spread;
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -31,3 +31,8 @@ pub use sender_clock::{HostClocksBeside, HostMoment, SenderClock};
 pub use sequence::{Loss, Reordering};
 pub use streams::{Sent, Source, Streams};
 pub use text::Arrivals;
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

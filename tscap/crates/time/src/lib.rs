@@ -107,3 +107,8 @@ pub struct PhcReading {
     /// The device's time.
     pub phc: PhcNs,
 }
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
