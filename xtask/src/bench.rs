@@ -23,7 +23,7 @@ pub struct Args {
 
 /// Runs the task.
 pub fn main(args: &Args) -> Result<()> {
-    let benches = Metadata::of_workspace()?.targets(PACKAGE, "bench");
+    let benches = Metadata::of_workspace()?.targets(Some(PACKAGE), "bench");
     let Some(name) = &args.name else {
         for bench in benches {
             println!("{bench}");

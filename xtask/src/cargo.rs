@@ -61,12 +61,12 @@ impl Metadata {
         Self::read(cargo().args(["metadata", "--no-deps", "--format-version=1"]))
     }
 
-    /// Names of the targets of one kind of one package, in order.
-    pub fn targets(&self, package: &str, kind: &str) -> Vec<String> {
+    /// Names of the targets of one kind of one package, in order; of all packages without one.
+    pub fn targets(&self, package: Option<&str>, kind: &str) -> Vec<String> {
         let mut names: Vec<_> = self
             .packages
             .iter()
-            .filter(|p| p.name == package)
+            .filter(|p| package.is_none_or(|package| p.name == package))
             .flat_map(|p| &p.targets)
             .filter(|target| target.kind.iter().any(|k| k == kind))
             .map(|target| target.name.clone())

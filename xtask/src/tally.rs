@@ -205,8 +205,9 @@ impl Tally {
             self.failed_tests.push(test.trim_end().to_owned());
         }
         // "    `-p tscap --test root`", below "error: 1 target failed:".
-        let target = line.trim().strip_prefix("`-p tscap --test ");
-        if let Some(target) = target.and_then(|rest| rest.strip_suffix('`')) {
+        let target = line.trim().strip_prefix("`-p ");
+        let target = target.and_then(|rest| rest.split_once(" --test "));
+        if let Some(target) = target.and_then(|(_, rest)| rest.strip_suffix('`')) {
             self.failed_targets.push(target.to_owned());
         }
         // "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; …"

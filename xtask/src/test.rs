@@ -107,7 +107,7 @@ fn how_long(args: &Args) -> &'static str {
 
 /// Runs the tests on this machine: those of one tier, or of both.
 fn here(args: &Args, tally: &mut Tally, leftovers: &Leftovers, no_skip: bool) -> Result<()> {
-    let mut tests = Metadata::of_workspace()?.targets("tscap", "test");
+    let mut tests = Metadata::of_workspace()?.targets(None, "test");
     tests.retain(|name| ![ROOT, vm::TARGET].contains(&name.as_str()));
     let marked = |mut cargo_test: Command| {
         leftovers.mark(&mut cargo_test);

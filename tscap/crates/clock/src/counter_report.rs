@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{NsPerCycle, RawRate};
+use super::{NsPerCycle, RawRate, RawStamp};
 
 /// What the file says of a raw counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +57,17 @@ impl OffsetBracket {
     }
 }
 
+/// Nanoseconds from one raw stamp to another, by the difference clock: `p̂·ΔN`
+/// for a counter; for `ktime` and `tai`, which count nanoseconds, `ΔN` itself.
+pub fn interval_ns(from: RawStamp, to: RawStamp, counter: Option<&CounterReport>) -> i64 {
+    let cycles = to.0.abs_diff(from.0);
+    let ns = counter.map_or(cycles, |counter| {
+        counter.interval_rate().duration_ns(cycles)
+    });
+    let ns = i64::try_from(ns).unwrap_or(i64::MAX);
+    if to >= from { ns } else { -ns }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,5 +89,11 @@ mod tests {
             ..host
         };
         assert_eq!(raw.interval_bound_ppb(), 9);
+    }
+
+    #[test]
+    fn an_interval_back_in_time_is_negative() {
+        let interval = |from, to| interval_ns(RawStamp(from), RawStamp(to), None);
+        assert_eq!((interval(5, 2), interval(2, 5)), (-3, 3));
     }
 }

@@ -38,7 +38,7 @@ pub use ambiguous::{Ambiguous, Between};
 pub use base::{BaseClock, FileClock, FileNs, NtpBase, TimeBase, TimeBaseError};
 pub use conversion::{Conversion, OffsetConversion};
 pub use counter::{ClockLine, CounterClock, CounterConversion};
-pub use counter_report::{CounterReport, OffsetBracket};
+pub use counter_report::{CounterReport, OffsetBracket, interval_ns};
 pub use cross::{CrossTimestamp, HostClocks, Reference};
 pub use fit::{Fit, NotRefined};
 pub use history::{History, Impossible};

@@ -9,8 +9,8 @@ use super::sequence::Sequence;
 use super::series::Series;
 use super::tcp::Bytes;
 use super::values::Values;
+use tscap_clock::interval_ns;
 use tscap_clock::{CounterReport, RawStamp, TaiNs};
-use tscap_file::pcapng::interval_ns;
 use tscap_streams::{DelayBasis, HostMoment};
 
 /// A packet as the flows take it in.

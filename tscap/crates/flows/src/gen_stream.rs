@@ -5,8 +5,8 @@ use tscap_common::stream::StreamHeader;
 use super::schema::{Figures, Ipdv, Jitter};
 use super::sequence::Sequence;
 use super::values::Values;
+use tscap_clock::interval_ns;
 use tscap_clock::{CounterReport, RawStamp, TaiNs};
-use tscap_file::pcapng::interval_ns;
 use tscap_streams::{HostMoment, SenderClock, path_delay_ns, signed_difference, unwrapped_counter};
 
 /// A packet's arrival.

@@ -5,8 +5,8 @@ use tscap_common::stream::{STAMP_BITS, StreamHeader};
 
 use super::receive_clock::ReceiveClock;
 use super::sender_clock::SenderClock;
+use tscap_clock::interval_ns;
 use tscap_clock::{CounterReport, FileNs, RawStamp, TaiNs};
-use tscap_file::pcapng::interval_ns;
 use tscap_statistics::{Distribution, Summary};
 
 /// Two readings of one counter may lie so far apart, ns. Those of two machines

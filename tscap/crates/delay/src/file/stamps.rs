@@ -7,8 +7,9 @@ use super::places::{Place, Places};
 use super::survey::{Described, Survey};
 use crate::sighting::At;
 use tscap_base::text::numbers::span;
+use tscap_clock::interval_ns;
 use tscap_clock::{CounterReport, FileNs, RawStamp, StampSource};
-use tscap_file::pcapng::{Kinship, Packet, interval_ns};
+use tscap_file::pcapng::{Kinship, Packet};
 
 /// The stamps.
 #[derive(Clone, Debug)]

@@ -33,7 +33,7 @@ pub use merge::{
 };
 pub use name::pcap_name;
 pub use padding::{LEAST_PADDING, padded};
-pub use reader::{interval_ns, records};
+pub use reader::records;
 pub use record::{Interface, Origin, Packet, ReadError, Record};
 pub use rewrite::{Changes, Copied, RewriteError, Times, rewrite};
 

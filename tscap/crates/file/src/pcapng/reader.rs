@@ -21,7 +21,6 @@ use super::damage::Damaged;
 use super::record::{Interface, Origin, Packet, ReadError, Record};
 use crate::accounting::Direction;
 use scale::Scale;
-pub use scale::interval_ns;
 use tscap_clock::RawStamp;
 
 /// The records of a capture: sections, packets, descriptions and statistics of interfaces, and

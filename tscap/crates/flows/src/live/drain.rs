@@ -8,12 +8,12 @@ use tscap_common::hook::Slot;
 
 use crate::schema::{Account, FlowReport, Sort};
 use crate::{Flows, Packet, PlaceClock};
+use tscap_clock::interval_ns;
 use tscap_clock::{
     Conversion, CrossTimestamp, HostClocks, MonoNs, Observation, RawStamp, Reference, StampSource,
     TaiNs, Tracker,
 };
 use tscap_engine::{Idle, Recalibration};
-use tscap_file::pcapng::interval_ns;
 use tscap_programs::ring::{Block, Consumer, CorruptBlock, Merge};
 use tscap_streams::{DelayBasis, HostClocksBeside, HostMoment};
 use tscap_time::NS_PER_S;

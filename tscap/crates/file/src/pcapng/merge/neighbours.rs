@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::super::custom::{InterfaceOption, StatisticsOption};
-use super::super::reader::interval_ns;
 use super::super::times_clock::{Kinship, TimesClock};
+use tscap_clock::interval_ns;
 use tscap_clock::{CounterReport, FileNs, RawStamp};
 
 /// What the times of an interface's packets are known by.

@@ -1,8 +1,7 @@
-//! How an interface tells times: by ticks of what length, from when on; and how far raw stamps
-//! are apart.
+//! How an interface tells times: by ticks of what length, and from when on.
 
 use super::BlockFault;
-use tscap_clock::{CounterReport, FileNs, RawStamp};
+use tscap_clock::FileNs;
 
 /// How an interface tells times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,15 +52,4 @@ impl Scale {
     pub fn resolution_ns(self) -> u64 {
         u64::try_from(self.ns(1)).map_or(u64::MAX, |ns| ns.max(1))
     }
-}
-
-/// Nanoseconds from one raw stamp to another, by the difference clock: `p̂·ΔN`
-/// for a counter; for `ktime` and `tai`, which count nanoseconds, `ΔN` itself.
-pub fn interval_ns(from: RawStamp, to: RawStamp, counter: Option<&CounterReport>) -> i64 {
-    let cycles = to.0.abs_diff(from.0);
-    let ns = counter.map_or(cycles, |counter| {
-        counter.interval_rate().duration_ns(cycles)
-    });
-    let ns = i64::try_from(ns).unwrap_or(i64::MAX);
-    if to >= from { ns } else { -ns }
 }

@@ -143,12 +143,6 @@ fn obsolete_packet_blocks_are_packets() {
 }
 
 #[test]
-fn an_interval_back_in_time_is_negative() {
-    let interval = |from, to| interval_ns(RawStamp(from), RawStamp(to), None);
-    assert_eq!((interval(5, 2), interval(2, 5)), (-3, 3));
-}
-
-#[test]
 fn a_frame_without_a_time_is_one() {
     let simple = |origlen: u32| block(SIMPLE_PACKET, &[origlen.to_ne_bytes(), *b"abcd"].concat());
     let unknown = block(0xbad, b"????");

@@ -1,7 +1,7 @@
 //! Holds what was stated against the model's true time.
 
 use tscap_clock::Fit;
-use tscap_file::pcapng::interval_ns;
+use tscap_clock::interval_ns;
 use tscap_references::PhcBase;
 
 use super::capture::{Captured, Stamp, capture};

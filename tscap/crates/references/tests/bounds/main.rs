@@ -1,7 +1,7 @@
 //! Every stated bound against a simulated kernel, whose true time is known.
 //!
 //! A run is a class of events and a seed. One that fails is run alone by
-//! `TSCAP_SCENARIO=step:17 cargo test -p tscap --test clock_bounds -- --nocapture`;
+//! `TSCAP_SCENARIO=step:17 cargo test -p tscap-references --test bounds -- --nocapture`;
 //! `TSCAP_SCENARIOS=10000` runs so many of all classes.
 
 mod capture;

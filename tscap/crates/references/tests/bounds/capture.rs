@@ -1,4 +1,4 @@
-//! A capture of simulated frames, as [`tscap_engine::Converter`] makes one.
+//! A capture of simulated frames, as the converter thread (`tscap-engine`) makes one.
 
 use tscap_clock::{
     CounterReport, History, LiveBounds, MonoNs, RawStamp, RealNs, Reference, StampSource, Tracker,
