@@ -3,8 +3,7 @@
 //!
 //! The thread that takes frames out of the rings writes too, and waits meanwhile; the rings
 //! are the buffer. A write holds so much that its time is the disk's: pieces of 8 MiB are written
-//! as fast as by several writes at a time (io_uring, threads), for half of the CPU time
-//! (docs/benchmarks.md, "How files are written").
+//! as fast as by several writes at a time (io_uring, threads), for half of the CPU time.
 
 use std::fs::File;
 use std::io;
