@@ -1,14 +1,15 @@
-//! `lint`: formatting and clippy.
+//! `lint`: words, formatting and clippy.
 
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
 use crate::cargo::cargo;
-use crate::{paths, sh};
+use crate::{paths, sh, words};
 
 /// Runs the task.
 pub fn main() -> Result<()> {
+    words::check()?;
     require("fmt", "rustfmt")?;
     require("clippy", "clippy")?;
     sh::run(quiet().args(["fmt", "--all", "--check"]))?;

@@ -22,6 +22,7 @@ mod test;
 mod times;
 mod toolchain;
 mod vm;
+mod words;
 
 use std::process::ExitCode;
 
@@ -41,7 +42,7 @@ enum Task {
     Demo(demo::Args),
     /// Run the tests; as root, those too that need root
     Test(test::Args),
-    /// Check formatting and run clippy
+    /// Check words and formatting, and run clippy
     Lint,
     /// Write the man pages and shell completions that are committed under docs
     Man(man::Args),

@@ -1,0 +1,198 @@
+//! The list of words: what it says, and where a text has one of them.
+
+use anyhow::{Result, bail};
+
+/// What a line of the list may write for any of several words.
+const NUMBER: &str = "<n>";
+const UNIT: &str = "<unit>";
+const UNITS: [&str; 5] = ["ns", "us", "µs", "ms", "s"];
+
+/// The words, each with a better one.
+pub struct List {
+    phrases: Vec<Phrase>,
+    /// Identifiers, as they are written.
+    names: Vec<(String, String)>,
+}
+
+struct Phrase {
+    words: Vec<String>,
+    better: String,
+}
+
+impl List {
+    /// Reads `words => better words`, one a line.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (mut phrases, mut names) = (Vec::new(), Vec::new());
+        for (at, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let Some((words, better)) = line.split_once(" => ") else {
+                bail!("line {}: write `words => better words`", at + 1);
+            };
+            let better = better.trim().to_owned();
+            if let Some(name) = quoted(words.trim()) {
+                names.push((name.to_owned(), better));
+            } else {
+                let words = words.split_whitespace().map(str::to_lowercase).collect();
+                phrases.push(Phrase { words, better });
+            }
+        }
+        Ok(Self { phrases, names })
+    }
+
+    /// What is wrong in a text that begins in `line`, each with its line.
+    pub fn in_text(&self, line: usize, text: &str) -> Vec<(usize, String)> {
+        let words = words(line, text);
+        let mut found = Vec::new();
+        for at in 0..words.len() {
+            for phrase in &self.phrases {
+                if phrase.begins(&words[at..]) {
+                    found.push((words[at].line, phrase.fault()));
+                }
+            }
+        }
+        found
+    }
+
+    /// What is wrong with an identifier.
+    pub fn of_name(&self, name: &str) -> Option<String> {
+        let (name, better) = self.names.iter().find(|(banned, _)| banned == name)?;
+        Some(format!("`{name}`: better {better}"))
+    }
+}
+
+impl Phrase {
+    fn begins(&self, words: &[Word]) -> bool {
+        self.words.len() <= words.len()
+            && self
+                .words
+                .iter()
+                .zip(words)
+                .enumerate()
+                .all(|(at, (wanted, word))| {
+                    (at == 0 || word.follows) && is_one_of(wanted, &word.text)
+                })
+    }
+
+    fn fault(&self) -> String {
+        format!("\"{}\": better {}", self.words.join(" "), self.better)
+    }
+}
+
+fn is_one_of(wanted: &str, word: &str) -> bool {
+    match wanted {
+        NUMBER => word
+            .chars()
+            .all(|it| it.is_ascii_digit() || ",._".contains(it)),
+        UNIT => UNITS.contains(&word),
+        _ => wanted == word,
+    }
+}
+
+fn quoted(words: &str) -> Option<&str> {
+    words.strip_prefix('`')?.strip_suffix('`')
+}
+
+struct Word {
+    line: usize,
+    text: String,
+    /// Only blanks, and the marks of a folded comment, lie between it and the word before.
+    follows: bool,
+}
+
+/// The words of a text, in lower case. Those of code (between backquotes) are none.
+fn words(line: usize, text: &str) -> Vec<Word> {
+    let mut found = Vec::new();
+    let mut is_code = false;
+    let mut follows = false;
+    for (at, text) in text.lines().enumerate() {
+        if text.trim_start().starts_with("```") {
+            is_code = !is_code;
+            continue;
+        }
+        let mut rest = text.trim_start_matches([' ', '/', '!', '*']);
+        while let Some(first) = rest.chars().next() {
+            if !is_part(first) {
+                is_code ^= first == '`';
+                follows &= first.is_whitespace();
+                rest = &rest[first.len_utf8()..];
+                continue;
+            }
+            let end = rest.find(|it| !is_part(it)).unwrap_or(rest.len());
+            let word = rest[..end].trim_end_matches(['.', ',', '-']);
+            if !is_code && !word.is_empty() {
+                let text = word.to_lowercase();
+                let line = line + at;
+                found.push(Word {
+                    line,
+                    text,
+                    follows,
+                });
+            }
+            follows = !is_code && word.len() == end;
+            rest = &rest[end..];
+        }
+    }
+    found
+}
+
+/// Whether a word can have it. A point or a comma is taken off at its end.
+fn is_part(it: char) -> bool {
+    it.is_alphanumeric() || "'’-_.,".contains(it)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<(usize, String)> {
+        let list = "# gone\nfor gizmo => for good\neach <n> <unit> => every <n> <unit>\n";
+        List::parse(list).unwrap().in_text(10, text)
+    }
+
+    fn lines(text: &str) -> Vec<usize> {
+        found(text).into_iter().map(|(line, _)| line).collect()
+    }
+
+    #[test]
+    fn a_phrase_is_found_in_whatever_case_and_across_a_fold() {
+        let faults = found("It stays\nFor gizmo.");
+        assert_eq!(faults, [(11, "\"for gizmo\": better for good".to_owned())]);
+        assert_eq!(lines("/// It stays for\n/// gizmo, there."), [10]);
+    }
+
+    #[test]
+    fn a_phrase_is_whole_words_of_one_sentence() {
+        assert_eq!(
+            lines("for gizmos; before gizmo; for, gizmo; for. Gizmo"),
+            [0; 0]
+        );
+    }
+
+    #[test]
+    fn a_number_and_a_unit_stand_for_any() {
+        assert_eq!(lines("a frame each 20 ms, and each 1,000 s."), [10, 10]);
+        assert_eq!(lines("each 20 frames; 20 each s"), [0; 0]);
+    }
+
+    #[test]
+    fn code_is_not_read() {
+        assert_eq!(lines("`for gizmo` is\n```sh\nfor gizmo\n```\n"), [0; 0]);
+        assert_eq!(lines("```sh\n```\nfor gizmo"), [12]);
+    }
+
+    #[test]
+    fn a_line_without_a_better_word_is_refused() {
+        let error = List::parse("\nfor gizmo\n").err().unwrap();
+        assert!(error.to_string().starts_with("line 2"), "{error}");
+    }
+
+    #[test]
+    fn a_name_is_found_as_it_is_written() {
+        let list = List::parse("`Gadget` => Device").unwrap();
+        assert_eq!(list.of_name("Gadget").unwrap(), "`Gadget`: better Device");
+        assert!(list.of_name("gadget").is_none());
+    }
+}
