@@ -1,4 +1,4 @@
-//! What is wanted of tscap at a port that only listens, and with disks (issue 6).
+//! What is wanted of tscap at a port that only listens, and with disks.
 
 use tscap_statistics::Spread;
 use tscap_traffic::load::Tool;

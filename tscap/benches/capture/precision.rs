@@ -138,7 +138,7 @@ fn run(bed: &mut TestBed, program: &Program, cpus: &[u32], output: &Path) -> Res
     std::fs::remove_file(output)?;
     ensure!(
         frames.len() as u64 == FRAMES,
-        "{} frames of ours",
+        "{} test frames",
         frames.len()
     );
     let delays = frames.iter().map(|(real, header)| {

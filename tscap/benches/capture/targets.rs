@@ -1,5 +1,5 @@
-//! What is wanted of tscap (issue 6). A run that failed gives no figure, and a target
-//! without one is left out: the target that none of ours fails is always there. Another
+//! What is wanted of tscap. A run that failed gives no figure, and a target
+//! without one is left out: the target that no run of tscap fails is always there. Another
 //! program that failed is left out of what tscap is held against, which then says so.
 
 use tscap_statistics::Spread;
@@ -38,7 +38,7 @@ pub fn of(kinds: &[KindReport]) -> Vec<Target> {
     targets
 }
 
-/// Runs of ours must not fail.
+/// Runs of tscap must not fail.
 pub fn failed(kinds: &[KindReport]) -> Target {
     let ours = kinds.iter().filter_map(|kind| kind.of(Tool::Tscap));
     let failed: usize = ours.map(|cells| cells.failed.len()).sum();

@@ -26,7 +26,7 @@ const GAPS: [(&str, Duration); 2] = [
     (IDLE, Duration::from_millis(10)),
 ];
 const IDLE: &str = "idle";
-/// Most of a core that readings may take, % (issue 8).
+/// Most of a core that readings may take, %.
 const SAMPLER_PERCENT: f64 = 0.1;
 /// Shares of the widths that are given, and their columns.
 const QUANTILES: [f64; 6] = [0.0, 0.25, 0.5, 0.9, 0.99, 0.999];
@@ -35,12 +35,12 @@ const COLUMNS: [&str; 7] = ["", "p0", "p25", "p50", "p90", "p99", "p99.9"];
 const IN_A_ROW: u32 = 20_000;
 /// Stamps converted in a round.
 const STAMPS: u64 = 2_000_000;
-/// Most that converting a stamp may take, ns (issue 8); the rounds take a moment in all,
+/// Most that converting a stamp may take, ns; the rounds take a moment in all,
 /// in which a busy machine may slow most of them.
 const CONVERSION_NS: f64 = 5.0;
 
 /// The stamps' greatest error against the host's clock is to be under this for 99 % of an
-/// idle time, ns (issue 8)...
+/// idle time, ns...
 const BOUND_NS: f64 = 100.0;
 /// ...and on a busy machine, whose readings are interrupted, under this in some round.
 const BOUND_BUSY_NS: f64 = 1_000.0;

@@ -15,9 +15,9 @@ use crate::common::target::Target;
 
 /// Reads besides the one.
 const MORE_READS: [u32; 4] = [1, 2, 4, 8];
-/// Most that the slope may be off one unrolled read, as a part of it (issue 5).
+/// Most that the slope may be off one unrolled read, as a part of it.
 const SLOPE_OFF: f64 = 0.10;
-/// Most that the cost of the one read may be (issue 5).
+/// Most that the cost of the one read may be.
 const ONE_OFF: f64 = 0.25;
 
 /// The part of the report.

@@ -1,7 +1,7 @@
 //! `cargo xtask bench compare`: whether `tscap compare` can be believed.
 //!
 //! Three parts, each with real frames over a veth pair: `power` (a program that is
-//! somewhat dearer is found, the same program twice isn't told apart), `linearity` (a
+//! somewhat more expensive is found, the same program twice isn't told apart), `linearity` (a
 //! read more costs what a read costs), `repeats` (comparisons don't contradict each
 //! other). Every frame sent must have been measured: one missing ends the bench
 //! with an error.

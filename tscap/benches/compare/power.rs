@@ -17,19 +17,19 @@ use crate::common::table::{row, show};
 use crate::common::target::Target;
 use crate::repeats::name;
 
-/// What the dearer program is dearer by, ns (issue 5).
+/// What the more expensive program costs more, ns.
 const MORE_NS: f64 = 5.0;
 /// The same of a quick bench: of its few frames so much is more than noise.
 const MORE_QUICK_NS: f64 = 20.0;
 /// Numbers of multiplications that a line is drawn through. Where a program was
-/// loaded makes it alone some ns cheaper or dearer: hence so many.
+/// loaded makes it alone some ns cheaper or more expensive: so there are many.
 const WORKS: [u32; 8] = [8, 16, 24, 32, 40, 48, 56, 64];
 /// Most that what the runs find may be off that, ns: half of it.
 const MORE_OFF_NS: f64 = 2.5;
 /// The same of a quick bench, beyond what the rounds of one program differ by in the
 /// same run, up to as much again: a busy machine may not fail it.
 const MORE_OFF_QUICK_NS: f64 = 6.0;
-/// Part of the runs in which it must be found (issue 5: 9 of 10). Not asserted of
+/// Part of the runs in which it must be found (9 of 10). Not asserted of
 /// a quick bench, whose few frames one interrupt can spoil.
 const FOUND: f64 = 0.9;
 /// Part of the runs in which a program may be told from itself; in a quick bench
@@ -55,11 +55,11 @@ pub struct PowerReport {
     /// Beforehand: numbers of multiplications, and the time from checkpoint to
     /// checkpoint with so many, ns.
     pub calibration: Vec<(u32, Spread)>,
-    /// What the dearer program is to be dearer by, ns.
+    /// What the more expensive program is to cost more, ns.
     pub more_ns: f64,
     /// What each costs: the slope of the line through the medians, ns.
     pub work_ns: f64,
-    /// How many the dearer program does.
+    /// How many the more expensive program does.
     pub work: u32,
     /// The runs.
     pub runs: Vec<Run>,
@@ -70,11 +70,11 @@ pub struct PowerReport {
 pub struct Run {
     /// `ktime` on a frame, ns.
     pub ktime_ns: Spread,
-    /// What the dearer program is dearer by, ns.
+    /// What the more expensive program costs more, ns.
     pub more_ns: Spread,
-    /// What the program of `ktime` is dearer by when it is loaded once more, ns.
+    /// What the program of `ktime` costs more when it is loaded once more, ns.
     pub same_ns: Spread,
-    /// The verdict on the dearer program.
+    /// The verdict on the more expensive program.
     pub dearer: Verdict,
     /// The verdict on the one loaded once more.
     pub same: Verdict,

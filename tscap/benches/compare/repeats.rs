@@ -144,7 +144,7 @@ impl Section for RepeatsReport {
 pub fn name(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Cheaper => "cheaper",
-        Outcome::Dearer => "dearer",
+        Outcome::Dearer => "more expensive",
         Outcome::WithinMargin => "within margin",
         Outcome::Undecided => "undecided",
     }

@@ -30,7 +30,7 @@ const MOST_PACKETS: &str = "4194304";
 const NOBODY: &str = "02:00:00:00:00:63";
 /// Longer than packets are remembered (`--window`).
 const WINDOW_OVER: Duration = Duration::from_millis(1_300);
-/// Packets a second, in and out, on two CPUs (issue 21).
+/// Packets a second, in and out, on two CPUs.
 const TARGET_RATE: f64 = 1e6;
 /// The same on any machine, also on a loaded one.
 const ANY_RATE: f64 = 2e5;

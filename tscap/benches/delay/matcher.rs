@@ -24,7 +24,7 @@ const DRAIN_NS: u64 = 10_000_000;
 pub const PACKETS: u64 = WINDOW_NS / GAP_NS;
 /// Packets in one drain.
 const A_DRAIN: u64 = DRAIN_NS / GAP_NS;
-/// Most that the matcher may take, ns a packet (issue 21).
+/// Most that the matcher may take, ns a packet.
 const TARGET_NS: f64 = 200.0;
 /// What it should be.
 const AIM_NS: f64 = 80.0;

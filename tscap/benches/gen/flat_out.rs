@@ -23,7 +23,7 @@ const SIZE: u32 = 64;
 /// (both about 0.3 s); in a quick run a third of that.
 const FRAMES: [u64; 2] = [2_400_000, 300_000];
 
-/// Least that the native sender must reach, times `sendmmsg` (issue 4).
+/// Least that the native sender must reach, times `sendmmsg`.
 const OVER_PACKET: f64 = 6.0;
 /// And times the floor, which writes nothing into the frames and reads no clock:
 /// it reaches 0.89 to 0.96, and 0.8 where the floor is twice as fast.

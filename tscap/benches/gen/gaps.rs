@@ -5,7 +5,7 @@
 //! which the sender catches up, too short: an error of nearly the whole period
 //! even after a long stall. So once the machine stalls often enough for its p99 to
 //! get there, all p99s are the same, and when it stalls for 1 % of the gaps, a few
-//! stalls more or less move the p99 from nanoseconds to microseconds. Hence the
+//! stalls more or less move the p99 from nanoseconds to microseconds. So the
 //! target that is asserted does not divide quantiles but counts gaps; and one for the
 //! p50 has teeth where the machine is busy.
 
@@ -29,7 +29,7 @@ use crate::rate;
 use crate::spin::spin;
 
 /// Most that the p99 of the native sender's gap errors may be over the bare
-/// loop's (issue 4).
+/// loop's.
 const MOST_OVER_SPIN: f64 = 1.2;
 /// Part of the native sender's gaps that may be further off than that. With 0.01
 /// this would be the same target; half as much again is left to chance.

@@ -20,7 +20,7 @@ pub const RATE: Rate = Rate {
     exponent: 5,
     is_bits: false,
 };
-/// Most that the rate may be off, either way, as a part of it (issue 4).
+/// Most that the rate may be off, either way, as a part of it.
 const MOST_OFF: f64 = 0.001;
 
 /// The part of the report.

@@ -16,7 +16,7 @@ use crate::common::target::Target;
 
 /// Frame length, bytes.
 const SIZE: usize = 64;
-/// Numbers of rings, with the most that the best round should be, ns a frame (issue 3).
+/// Numbers of rings, with the most that the best round should be, ns a frame.
 const RINGS: [(u32, Option<f64>); 4] = [(1, None), (2, Some(40.0)), (8, None), (64, Some(60.0))];
 /// Most that the best round may be, of that of one ring in the same run: machines differ, and
 /// a busy one slows every other round.

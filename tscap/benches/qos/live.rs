@@ -23,9 +23,9 @@ use crate::common::thread::cpu_ns;
 
 /// What the thread of the flows calls itself.
 const FLOWS_THREAD: &str = "tscap-flows";
-/// Flows that take turns (issue 24).
+/// Flows that take turns.
 const FLOWS: u64 = 10_000;
-/// Packets a second on two CPUs (issue 24).
+/// Packets a second on two CPUs.
 const TARGET_RATE: f64 = 1e6;
 /// The same on any machine, also on a loaded one.
 const ANY_RATE: f64 = 2e5;

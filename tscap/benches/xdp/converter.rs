@@ -30,7 +30,7 @@ use crate::common::tmpfs;
 const RING_BYTES: usize = 64 << 20;
 /// Frame lengths, bytes.
 const SIZES: [usize; 2] = [64, 1500];
-/// At most this much CPU time for a 64-byte frame besides `write`, ns (issue 2).
+/// At most this much CPU time for a 64-byte frame besides `write`, ns.
 const TARGET_NS: f64 = 15.0;
 /// Where memory is slow, `--assert` allows it so many times what it takes there to put a
 /// stamp into each block of such a ring and do nothing else.
@@ -38,7 +38,7 @@ const TIMES_MEMORY: f64 = 3.0;
 /// Drains of each kind in a round of the comparison between stamps, of which the
 /// fastest counts: the difference is smaller than the machine's noise.
 const TURNS: u32 = 3;
-/// At most this much more for a TSC stamp than for a `ktime` stamp, ns (issue 3).
+/// At most this much more for a TSC stamp than for a `ktime` stamp, ns.
 const TSC_TARGET_NS: f64 = 5.0;
 /// What comes in meanwhile: 64-byte frames that go on up the stack come at about 2 Mpps
 /// (`cargo xtask bench capture`), in bulks of a NAPI poll, and are drained by 512 KiB.
@@ -46,7 +46,7 @@ const LIVE_FRAMES: u64 = 1 << 20;
 const LIVE_EACH: Duration = Duration::from_nanos(500);
 const LIVE_BULK: u64 = 64;
 const LIVE_PAUSE: Duration = Duration::from_micros(2_600);
-/// At most this much CPU time for such a frame, ns (issue 20).
+/// At most this much CPU time for such a frame, ns.
 const LIVE_TARGET_NS: f64 = 6.0;
 
 /// The part of the report.

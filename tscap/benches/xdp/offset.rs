@@ -16,7 +16,7 @@ use crate::common::report::Section;
 use crate::common::table::{absent, row, show};
 use crate::common::target::Target;
 
-/// At most this wide may a CPU's own leg be, ns (issue 3: on an idle machine, as it is in
+/// At most this wide may a CPU's own leg be, ns (on an idle machine, as it is in
 /// the best round at least).
 const CPU_TARGET_NS: f64 = 100.0;
 /// At most this wide may the chain to the TSC be, ns.

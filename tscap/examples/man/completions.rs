@@ -58,7 +58,7 @@ fn visible() -> Command {
                 .map(|it| ArgGroup::new(it.get_id().clone()));
             let groups: Vec<_> = groups.collect();
             let about = all.get_about().cloned().unwrap_or_default();
-            // clap wants a name for ever, unless it has a feature that tscap lacks.
+            // clap wants a name with a static lifetime, unless it has a feature that tscap lacks.
             let name: &'static str = all.get_name().to_owned().leak();
             Command::new(name)
                 .about(about)

@@ -1,4 +1,4 @@
-//! What is heard of interfaces, and which ones carry default routes, against what `ip`
+//! What is received about interfaces, and which ones carry default routes, against what `ip`
 //! does. Needs root: makes namespaces and veth pairs.
 
 use std::collections::BTreeSet;
@@ -159,7 +159,7 @@ fn lost_events_are_told() {
         netns.ip(&["link", "set", "xa", "mtu", &mtu.to_string()]);
     }
     heard.wait_for("lost events", |event| *event == LinkEvent::Missed);
-    // What comes later is heard.
+    // What comes later is noticed.
     heard.read();
     netns.ip(&["link", "set", "xa", "mtu", "1300"]);
     heard.wait_for_link("xa", |link| link.mtu == 1300);

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<(usize, String)> {
-        let list = "# gone\nfor gizmo => for good\neach <n> <unit> => every <n> <unit>\n";
+        let list = "# gone\nfor gizmo => for good\ngizmo <n> <unit> => x\n";
         List::parse(list).unwrap().in_text(10, text)
     }
 
@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn a_number_and_a_unit_stand_for_any() {
-        assert_eq!(lines("a frame each 20 ms, and each 1,000 s."), [10, 10]);
-        assert_eq!(lines("each 20 frames; 20 each s"), [0; 0]);
+        assert_eq!(lines("a gizmo 20 ms, and Gizmo 1,000 s."), [10, 10]);
+        assert_eq!(lines("gizmo 20 frames; 20 gizmo s"), [0; 0]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::common::report::Section;
 use crate::common::table::{row, show};
 use crate::common::target::Target;
 
-/// tcpdump's receiving side over tscap's, at least (issue 17).
+/// tcpdump's receiving side over tscap's, at least.
 const RATIO: f64 = 3.0;
 
 /// An expression, and what it does to all frames.

@@ -8,8 +8,8 @@ use crate::common::report::Section;
 use crate::common::table::{row, show};
 use crate::common::target::Target;
 
-/// Most that a rejected short frame may cost more than an empty program with the stamp,
-/// ns (issue 17).
+/// Most that a rejected short frame may cost more than an empty program with the
+/// stamp, ns.
 const REJECTED_NS: f64 = 15.0;
 const SHORT_FRAME: usize = 64;
 /// Longer expressions are not shown.

@@ -36,7 +36,7 @@ const SIZES: [usize; 4] = [64, 256, 1500, 9000];
 const WHOLE: u32 = 262_144;
 /// Snaplens, bytes.
 const SNAPLENS: [u32; 2] = [WHOLE, 128];
-/// At most this share of what `bpf_perf_event_output` costs (issue 2).
+/// At most this share of what `bpf_perf_event_output` costs.
 const TARGET: f64 = 0.55;
 
 /// One cost over another, round by round.

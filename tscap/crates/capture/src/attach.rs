@@ -271,7 +271,7 @@ impl Attaching {
     /// now, where `link` is the interface, and the look before was `since` ago.
     ///
     /// # Errors
-    /// If neither its entry nor tcx is to be had: its received frames are captured no more.
+    /// If neither its entry nor tcx is available: its received frames are captured no more.
     pub fn follow(
         &mut self,
         (live, number, link): (&LiveLink, u32, &Link),

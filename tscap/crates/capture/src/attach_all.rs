@@ -82,7 +82,7 @@ pub(super) async fn attach_all(
         if all.next_number() != next_number {
             loaded.loader().forget_ahead();
         }
-        // A request to end is heard here.
+        // A request to end is noticed here.
         yield_now().await;
     }
     loaded.loader().forget_ahead();

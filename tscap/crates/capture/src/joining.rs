@@ -19,7 +19,7 @@ use tscap_host::readable::Readable;
 use tscap_network::link_watch::{LinkEvent, LinkWatch};
 use tscap_network::netdev::{self, Link};
 
-/// What is heard of the interfaces of each namespace, and which of them are to join.
+/// What is known of the interfaces of each namespace, and which of them are to join.
 #[derive(Debug)]
 pub(super) struct Joining {
     /// By the index of the namespace; none if no interface may join.

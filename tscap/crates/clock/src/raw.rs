@@ -438,7 +438,7 @@ mod tests {
         back.tsc.reverse();
         raw.observe(&back);
         assert_eq!(raw.rate(), None);
-        // One in no time at all is as good as any.
+        // One within the same nanosecond is as good as any.
         raw.observe(&at(1_000));
         assert!(raw.rate().is_some());
         assert_eq!(raw.breaks, 0);

@@ -1,7 +1,7 @@
 //! How long cross-timestamps take that are not interrupted.
 
-/// The least of late, in units of 1/1024 ns. It is forgotten by a thousandth with each,
-/// so that a machine on which all take longer is no interrupted one for ever.
+/// The least recent width, in units of 1/1024 ns. It grows by a thousandth with each reading,
+/// so that a machine whose readings are all slow is not treated as interrupted for good.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TypicalWidth(u64);
 

@@ -32,7 +32,7 @@ pub enum Remedy {
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// Its name, the same for ever.
+    /// Its name, which never changes.
     pub id: &'static str,
     /// How it came out.
     pub verdict: Verdict,

@@ -1,4 +1,4 @@
-//! Whether the TSC is to be had for the price of reading it.
+//! Whether a kfunc that reads the TSC is available.
 
 use super::check::{Check, Topic, advice, fix};
 use super::stamps::Probe;

@@ -3,7 +3,7 @@
 //! caller has gathered from the kernel otherwise. Nothing here changes anything; what is to
 //! be changed comes as a [`FixPlan`].
 //!
-//! To add a check: a [`check::Topic`] with an id that stays for ever, a function
+//! To add a check: a [`check::Topic`] with an id that never changes, a function
 //! from files or facts to a [`Check`], a line in [`machine`] or [`interface`], its
 //! tests for good and bad, and its id in `tests/root/doctor.rs`.
 

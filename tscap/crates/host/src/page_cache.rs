@@ -78,7 +78,7 @@ fn offsets(bytes: &ops::Range<u64>) -> io::Result<(i64, i64)> {
 /// write.
 ///
 /// # Errors
-/// If neither system call is to be had, or the file can't be mapped.
+/// If neither system call is available, or the file can't be mapped.
 pub fn held_of(file: &File) -> io::Result<u64> {
     let pages = match counted(file) {
         Err(error) if is_unknown(&error) => looked_up(file)?,

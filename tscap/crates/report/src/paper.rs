@@ -24,7 +24,7 @@ pub(super) struct Pattern {
 pub(super) const PATTERNS: [Pattern; 2] = [
     Pattern {
         name: "voip",
-        traffic: "pattern 1, 140 B each 20 ms",
+        traffic: "pattern 1, 140 B every 20 ms",
         rows: [
             row("ktime", 195.2762, 176.0954),
             row("TSC offload", 73.49326, 3.793385),
@@ -32,7 +32,7 @@ pub(super) const PATTERNS: [Pattern; 2] = [
     },
     Pattern {
         name: "hd",
-        traffic: "pattern 2, 1368 B each 1.368 ms",
+        traffic: "pattern 2, 1368 B every 1.368 ms",
         rows: [
             row("ktime", 173.3606, 177.1197),
             row("TSC offload", 70.84912, 8.197374),

@@ -245,7 +245,7 @@ fn stamp_differences(comparison: &Comparison) -> Vec<String> {
         ),
         None => {
             "Fig. 6: one burst of 60,000 frames a point, received on the sender's CPU, where a \
-                 dearer stamp slows the sender instead of losing frames (20,000 frames a round \
+                 more expensive stamp slows the sender instead of losing frames (20,000 frames a round \
                  there)."
                 .to_owned()
         }

@@ -36,7 +36,7 @@ impl Following {
         }
     }
 
-    /// Waits until a turn is due: for ever if there is no reference.
+    /// Waits until a turn is due: without end if there is no reference.
     pub async fn due(&mut self) {
         match &mut self.0 {
             Some(follower) => follower.due().await,

@@ -10,7 +10,7 @@ use tscap_file::pcapng::{Damaged, Gatherer, InterfaceOption, ReadError, Record, 
 /// What a capture says of itself.
 #[derive(Debug)]
 pub(super) struct Gathered {
-    /// Of its first interface of ours.
+    /// Of its first interface that tscap described.
     pub source: StampSource,
     /// Of the machine that captured, if it says so.
     pub boot_id: Option<String>,
@@ -18,7 +18,7 @@ pub(super) struct Gathered {
     pub clock: FileClock,
     /// The reference whose time takes the place of CLOCK_REALTIME, if there is one.
     pub reference: Option<String>,
-    /// Whether every packet of ours has a raw stamp.
+    /// Whether every packet of these interfaces has a raw stamp.
     pub all_have_stamps: bool,
     /// The clock by its statistics, if it has any.
     pub history: Option<History>,

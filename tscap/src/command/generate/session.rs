@@ -227,7 +227,7 @@ impl Watch<'_> {
     }
 }
 
-/// Waits until the sender has been at it for `limit`; for ever without one.
+/// Waits until the sender has been at it for `limit`; without end if there is none.
 async fn time_is_up(control: &Control, limit: Option<Duration>) {
     let Some(limit) = limit else {
         return std::future::pending().await;

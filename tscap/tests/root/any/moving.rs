@@ -40,7 +40,7 @@ fn one_that_moves_stays_the_same() {
     cable.there.wait_up();
     send(&cable.there, &back, 20..30);
     send(&back, &cable.there, 20..30);
-    // So that all that has happened is heard.
+    // So that all that has happened is noticed.
     let last = node.cable("last");
     capture.wait_event_with("joined", |it| it["name"] == "last");
     last.exchange(0..1);

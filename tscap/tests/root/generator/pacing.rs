@@ -99,7 +99,7 @@ fn bulks_are_kept(send: impl Fn() -> Vec<u64>, is_kept: impl Fn(&[u64]) -> bool)
     });
 }
 
-/// 64 frames, due 10 µs apart, come together each 640 µs.
+/// 64 frames, due 10 µs apart, come together every 640 µs.
 #[test]
 fn bulks_come_together() {
     let Some(_lock) = alone(MEASURES) else {
@@ -125,7 +125,7 @@ fn slow_bulks_are_small() {
         return;
     };
     let bench = Bench::new("slowbulks");
-    // Bulks of 4 are 1 ms apart; 64 frames would come together each 16 ms, six times.
+    // Bulks of 4 are 1 ms apart; 64 frames would come together every 16 ms, six times.
     bulks_are_kept(
         || gaps(&bench, 4_000, "400"),
         |gaps| {

@@ -51,7 +51,7 @@ pub fn of_the_chipset(rig: &Rig) {
         assert!(subject.step_ticks > 0 && subject.failed == 0, "{subject:?}");
         assert!(subject.latency[0].expect("it was read").n > 100);
     }
-    // ACPI's wraps each 4.7 s, and is counted on.
+    // ACPI's wraps every 4.7 s, and is counted on.
     for counter in [Counter::Hpet, Counter::AcpiPm, Counter::RawVdso] {
         let subject = of(&all, counter);
         let rate = subject.rate[0].expect("a rate");

@@ -217,7 +217,7 @@ fn wide_readings_are_passed_over() {
     assert!(clock.is_wide(&of([60, 40, 60])) && !clock.is_wide(&of([40; 3])));
     // 10 ms by p̂ alone.
     assert!(clock.bound_ns() <= bound + 10);
-    // But not for ever. It was not followed for as long before: who knows how it went.
+    // But not without end. It was not followed for as long before, so that its course is not known.
     let bracket = host.bracket(400_000_000, [9_000, 40, 20]);
     let seen = clock.observe(&bracket);
     assert!(

@@ -3,8 +3,8 @@
 //!
 //! `C(N) = p̂·N + K` is the uncorrected clock: p̂ comes from a far and a near reading
 //! of the reference, never from corrections, and K keeps C continuous when p̂
-//! changes. The absolute clock is `Ca = C − θ̂`, with θ̂ from the best readings of
-//! late, each carried by the local rate, and never outside of what every reading
+//! changes. The absolute clock is `Ca = C − θ̂`, with θ̂ from the best recent
+//! readings, each carried by the local rate, and never outside of what every reading
 //! allows. The difference clock is `p̂·ΔN`. Nothing of what comes out goes back in.
 
 mod floor;
@@ -82,7 +82,7 @@ pub struct FeedForward {
     stretch: Stretch,
     /// The rate since the reference last changed its own.
     local: LocalRate,
-    /// The rate by which the absolute clock goes on: over a network that of late, else the
+    /// The rate by which the absolute clock goes on: over a network the recent one, else the
     /// local rate.
     carrying: NsPerCycle,
     /// The reading at which it was seen last that the reference had changed its rate, or
@@ -224,7 +224,7 @@ impl FeedForward {
         self.at = reading.at;
     }
 
-    /// The rate of late as before, as far as the local rate allows.
+    /// The recent rate as before, as far as the local rate allows.
     fn rate_of_late(&self) -> NsPerCycle {
         let local = self.local.rate.0;
         let wander_ppb = self.scale.usual_wander_ppb().map_or(0, |usual| 2 * usual);

@@ -15,7 +15,7 @@ struct Entry {
     error_ns: u64,
 }
 
-/// The best readings of late.
+/// The best recent readings.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     entries: Vec<Entry>,
@@ -127,7 +127,7 @@ impl Window {
 pub(super) struct Fitted {
     /// The reference.
     pub time: FixedPointNs,
-    /// Its rate of late.
+    /// Its recent rate.
     pub rate: NsPerCycle,
 }
 
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(Window::new(Scale::NETWORK).fit(TscCycles(S), rate()), None);
     }
 
-    /// Readings of 2,000 s, each 100 s, of a counter that has run so much slower than `rate`
+    /// Readings of 2,000 s, every 100 s, of a counter that has run so much slower than `rate`
     /// says: one more that is 300 s away says that it has not.
     #[test]
     fn the_rate_of_late_is_fitted_over_a_network() {

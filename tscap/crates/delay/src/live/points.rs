@@ -291,7 +291,7 @@ impl Points {
         for (way, it) in ways() {
             for (exit, place) in it.exits.iter().enumerate() {
                 points.add(plan, interfaces, loaded, place, (way, At::Exit(exit)))?;
-                // A request to end is heard here.
+                // A request to end is noticed here.
                 yield_now().await;
             }
         }

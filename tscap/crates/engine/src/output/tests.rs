@@ -150,7 +150,7 @@ fn a_full_non_blocking_pipe_is_waited_for() {
     assert_eq!(output.length(), 21);
 }
 
-/// Takes a few bytes and then is interrupted for ever.
+/// Takes a few bytes and then is interrupted without end.
 struct Hanging(usize);
 
 impl Write for Hanging {

@@ -238,7 +238,7 @@ impl Rotation {
             file: closed,
             is_removed,
         });
-        // Of ours or not, what had the name has lost it, or had before.
+        // Whether tscap's or not, what had the name has lost it, or had before.
         let frames = self.complete.take(&next.path);
         if let Some(file) = replaced {
             let path = next.path.clone();

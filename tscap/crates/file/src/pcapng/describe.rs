@@ -57,7 +57,7 @@ fn fields(clock: FileClock) -> String {
     fields
 }
 
-/// An interface description of ours, with the clock `to` instead of `from`; `None` if
+/// tscap's interface description, with the clock `to` instead of `from`; `None` if
 /// the option that says so has no room for it.
 pub(super) fn describe(
     block: &[u8],

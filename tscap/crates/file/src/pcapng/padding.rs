@@ -9,7 +9,7 @@ const END: usize = 8;
 /// The least that blocks can be made longer by, bytes: an option's header, and our number.
 pub const LEAST_PADDING: usize = 8;
 
-/// Makes the last of whole blocks of ours, which has options, longer by so many bytes: a
+/// Makes the last of tscap's whole blocks, which has options, longer by so many bytes: a
 /// multiple of four, [`LEAST_PADDING`] or more, up to 64 KiB, or 0. The option that does it
 /// holds zeros.
 pub fn padded(mut blocks: Vec<u8>, by: usize) -> Vec<u8> {

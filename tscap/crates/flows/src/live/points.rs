@@ -90,7 +90,7 @@ impl Points {
         for (number, link) in (0..).zip(&interfaces.links) {
             for direction in interfaces.direction.of(link) {
                 points.add(plan, interfaces, loaded, (number, link), *direction)?;
-                // A request to end is heard here.
+                // A request to end is noticed here.
                 yield_now().await;
             }
         }

@@ -109,7 +109,7 @@ pub(super) fn outliers(costs: &[i64], own: &Summary, traces: &[Trace]) -> Option
 mod tests {
     use super::*;
 
-    /// A frame each 20 µs; the tick comes before those in `ticks`, and finds this much stolen.
+    /// A frame every 20 µs; the tick comes before those in `ticks`, and finds this much stolen.
     fn burst(frames: u64, ticks: &[(u64, u64)]) -> Vec<Sample> {
         let at = |frame| ticks.iter().filter(move |(tick, _)| *tick <= frame);
         let sample = |frame| Sample {

@@ -38,7 +38,7 @@ pub enum ProgramsError {
     /// A program could not be run.
     #[error("cannot run a measuring program")]
     Run(#[from] ProgramError),
-    /// The TSC is not to be had.
+    /// The TSC is not available.
     #[error(transparent)]
     Tsc(#[from] TscError),
     /// Frames are missing from a capture program's ring: the figure would be none.

@@ -110,7 +110,7 @@ pub struct Subject {
 /// net/core/dev.c). tcpdump and dumpcap have this stamp.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelStamp {
-    /// By traffic pattern. The cost is not known: nothing of ours is around it.
+    /// By traffic pattern. The cost is not known: no code of tscap is around it.
     pub precision: Vec<Precision>,
 }
 

@@ -169,7 +169,7 @@ mod tests {
         assert!(said.starts_with("ktime: loss at gap 12:"), "{said}");
     }
 
-    /// With one CPU a dearer stamp loses nothing, and the curve is none.
+    /// With one CPU a more expensive stamp loses nothing, and the curve is none.
     #[test]
     fn a_receiver_on_the_senders_cpu_is_said() {
         let method = |receive_cpu| LossMethod {

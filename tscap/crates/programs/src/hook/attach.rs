@@ -378,7 +378,7 @@ impl Attacher<'_, '_> {
     /// there, else at tcx.
     ///
     /// # Errors
-    /// If neither is to be had.
+    /// If neither is available.
     pub fn beside(&mut self, port: &Port<'_>) -> Result<Attachment, AttachError> {
         match self.entry(port) {
             Ok(attachment) => Ok(attachment),

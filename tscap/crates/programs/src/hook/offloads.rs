@@ -47,7 +47,7 @@ pub fn is_lasting(name: &str) -> bool {
     LASTING.contains(&name)
 }
 
-/// Features as the kernel lists them; empty where there are none to be had.
+/// Features as the kernel lists them; empty where there are none.
 pub fn read(interface: &str) -> BTreeMap<String, Feature> {
     ethtool::features(interface).unwrap_or_default()
 }

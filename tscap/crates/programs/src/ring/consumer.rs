@@ -115,7 +115,7 @@ impl Consumer {
         // SAFETY: inside the ring's data and slack. The producer never writes
         // between tail and head, and `next` lies there: it waits until the tail
         // has passed. A block that starts before the end of the ring and runs
-        // into the slack lies wholly below the head, hence below `published`.
+        // into the slack lies wholly below the head, and so below `published`.
         // `&mut self` keeps this the only reference into the ring.
         let bytes =
             unsafe { std::slice::from_raw_parts_mut(data.add(offset).as_ptr(), accessible) };

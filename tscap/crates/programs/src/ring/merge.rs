@@ -54,7 +54,7 @@ const NOTHING: Entry = Entry {
 impl Entry {
     #[inline]
     fn lesser(self, other: Self) -> Self {
-        // Nobody can foretell who wins.
+        // Which one wins is not predictable.
         let wins = self.stamp <= other.stamp;
         Self {
             stamp: select_unpredictable(wins, self.stamp, other.stamp),

@@ -131,7 +131,7 @@ impl Line {
         }
     }
 
-    /// Carried to the middle of the bin by the clock's rate of late, ns.
+    /// Carried to the middle of the bin by the clock's recent rate, ns.
     fn phase(&self, reading: &Reading, local: NsPerCycle) -> i64 {
         let gone = self.rate.duration_ns(reading.at.0 - self.origin.0);
         let line = self.real.wrapping_add(gone);

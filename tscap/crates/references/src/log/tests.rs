@@ -134,7 +134,7 @@ fn a_torn_line_of_any_length_is_cut_off() {
     assert_eq!(read(&path).unwrap(), (vec![header(), header()], false));
 }
 
-/// It would be read for ever.
+/// It would be read without end.
 #[test]
 fn a_line_longer_than_any_is_damage() {
     let header = serde_json::to_string(&Header::new("boot-1")).unwrap() + "\n";

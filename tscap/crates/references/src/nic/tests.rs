@@ -46,7 +46,7 @@ fn straight(ppb: i64) -> Device {
     }
 }
 
-/// A clock of the device by readings each 20 ms until `end`.
+/// A clock of the device by readings every 20 ms until `end`.
 fn clock_of(device: Device, end: u64) -> NicClock {
     let mut clock = NicClock::default();
     for turn in 1..=end / (20 * MS) {

@@ -76,8 +76,8 @@ impl Run {
         cross
     }
 
-    /// Runs on until `end`, with a look at the host's clock each 10 ms and at the device
-    /// each 100 ms.
+    /// Runs on until `end`, with a look at the host's clock every 10 ms and at the device
+    /// every 100 ms.
     fn until(&mut self, end: u64, phc: impl Fn(u64) -> Result<u64, PtpError>) -> Vec<PhcOutcome> {
         self.until_by(10 * MS, end, phc)
     }

@@ -8,7 +8,7 @@ use tscap_base::text::numbers::grouped;
 use tscap_lab::compare::schema::Comparison;
 use tscap_statistics::Summary;
 
-/// How far the cost of the dearest stamps goes: what a density can't show.
+/// How far the cost of the most expensive stamps goes: what a density can't show.
 pub(crate) fn tail(comparison: &Comparison) -> Option<Figure> {
     let frames = comparison.subjects.iter().filter_map(|subject| {
         let all = &subject.frame.as_ref()?.all;
@@ -88,7 +88,7 @@ fn of_tails(id: &str, texts: [&str; 4], frames: Vec<Series>) -> Option<Figure> {
         id: id.to_owned(),
         title: title.to_owned(),
         description: format!(
-            "{whose} what the dearest half, tenth, hundredth and thousandth took at least; the table \
+            "{whose} what the most expensive half, tenth, hundredth and thousandth took at least; the table \
              has each."
         ),
         x: Axis::over(x, Scale::Log, xs(&frames)),

@@ -29,7 +29,7 @@ const FIRST_LOOK: Duration = Duration::from_secs(5);
 /// How well the host's clock carries the time over a jump of the counter, ns: it is slewed by a
 /// tenth at most, and the jump is seen within 100 ms.
 const OVER_JUMP_NS: u64 = 10_000_000;
-/// What the error grows by until the reference is heard again, parts per billion.
+/// What the error grows by until the reference answers again, parts per billion.
 const ADRIFT_PPB: u64 = 1_000_000;
 
 /// A reference that is followed. When it is dropped, nothing stays attached.

@@ -147,7 +147,7 @@ proptest! {
         }
     }
 
-    /// The clock was set in between, by any amount, and who knows it says so.
+    /// The clock was set in between, by any amount, and what knows of it says so.
     #[test]
     fn what_is_inside_when_the_clock_is_set_is_ambiguous(
         before in sightings(), after in sightings(), step in -900_000i64..900_000,

@@ -120,7 +120,7 @@ impl Points {
                 }
                 attacher.attach(layer, &port)
             })?;
-            // A request to end is heard here.
+            // A request to end is noticed here.
             yield_now().await;
             match attached {
                 Ok(point) => {

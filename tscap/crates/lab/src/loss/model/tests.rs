@@ -148,7 +148,7 @@ fn any_costs() -> impl Strategy<Value = Costs> {
                     converter_shares,
                     send_ns,
                     receive: cost(receive),
-                    // No dearer than the shortest frame.
+                    // No more expensive than the shortest frame.
                     turned_away_ns: away * receive.0,
                     convert: cost(convert),
                     turn_ns,
