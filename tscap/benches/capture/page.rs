@@ -1,7 +1,8 @@
 //! The report as a page with its curves.
 
-use maud::{Markup, html};
-use tscap_report::{Axis, Chart, Figure, Scale, Series, Shape, Table, document, markup};
+use tscap_report::{
+    Axis, Chart, Document, FLUSH, Figure, Scale, Section, Series, Shape, Shown, Table,
+};
 
 use super::cells::{Cell, KindReport};
 use super::common::report::Report;
@@ -10,34 +11,25 @@ use super::report::Captures;
 
 /// The page; it loads nothing from elsewhere.
 pub fn render(report: &Report, captures: &[Captures]) -> String {
-    let machine = &report.machine;
-    let body = html! {
-        h1 { "Captures under load" }
-        p { (machine.hardware) ", " (machine.os) "; load " (machine.load) " at the start" }
-        ul {
-            @for condition in &report.conditions {
-                li { (condition) }
-            }
+    let mut document = Document::new("Captures under load", "Captures under load");
+    let absent = captures.first().map(|captures| captures.absent.clone());
+    let sections = [
+        Section::Paragraph(report.machine.to_string()),
+        Section::Sentences(FLUSH, report.conditions.clone()),
+        Section::Notices(absent.unwrap_or_default()),
+        Section::Title("Targets".into()),
+        Section::Table(targets(&report.targets)),
+    ];
+    document.add_all(Shown::Page, sections);
+    for captures in captures {
+        for kind in &captures.kinds {
+            document.add_all(Shown::Page, of_kind(kind, captures.files(kind)));
         }
-        @if let Some(captures) = captures.first() && !captures.absent.is_empty() {
-            ul.notices {
-                @for absent in &captures.absent {
-                    li { (absent) }
-                }
-            }
-        }
-        h2 { "Targets" }
-        (markup(&targets(&report.targets)))
-        @for captures in captures {
-            @for kind in &captures.kinds {
-                (of_kind(kind, captures.files(kind)))
-            }
-        }
-    };
-    document("Captures under load", &body)
+    }
+    document.page()
 }
 
-fn of_kind(kind: &KindReport, files: Option<Table>) -> Markup {
+fn of_kind(kind: &KindReport, files: Option<Table>) -> impl Iterator<Item = Section> {
     let figure = |id: &str, what: &str, figure: fn(&Cell) -> f64| {
         let series = kind.tools.iter().enumerate().map(|(style, cells)| {
             let cells_with = cells.cells().filter(|cell| !cell.points.is_empty());
@@ -75,21 +67,16 @@ fn of_kind(kind: &KindReport, files: Option<Table>) -> Markup {
         Figure::new(&chart, Vec::new(), None)
     };
     let (flat_out, rates) = kind.tables();
-    html! {
-        h2 { (kind.name()) }
-        (markup(&flat_out))
-        @if let Some(files) = files {
-            (markup(&files))
-        }
-        div.figures {
-            (figure("loss", "frames lost, %", |cell| cell.loss_percent.median).markup())
-            (figure("cpu", "CPU s a million frames", |cell| cell.cpu_s.median).markup())
-        }
-        @if let Some(rates) = rates {
-            details {
-                summary { "each rate" }
-                (markup(&rates))
-            }
-        }
-    }
+    let figures = [
+        figure("loss", "frames lost, %", |cell| cell.loss_percent.median),
+        figure("cpu", "CPU s a million frames", |cell| cell.cpu_s.median),
+    ];
+    let sections = [
+        Some(Section::Title(kind.name())),
+        Some(Section::Table(flat_out)),
+        files.map(Section::Table),
+        Some(Section::figures(figures)),
+        rates.map(|rates| Section::Folded("each rate", rates)),
+    ];
+    sections.into_iter().flatten()
 }

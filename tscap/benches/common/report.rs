@@ -1,5 +1,7 @@
 //! The report of a bench, for machines (JSON) and people.
 
+use std::fmt;
+
 use anyhow::{Result, bail};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -41,6 +43,15 @@ pub struct Machine {
     pub cpu: usize,
     /// Load averages (1, 5, 15 min) at the start: others share these CPUs.
     pub load: String,
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            hardware, os, load, ..
+        } = self;
+        write!(f, "{hardware}, {os}; load {load} at the start")
+    }
 }
 
 /// What a part of a bench found.

@@ -20,7 +20,6 @@ use tscap_lab::compare::{
     run as measure,
 };
 use tscap_programs::hook::{AttachedProgram, InterruptKfuncs, KernelCounters};
-use tscap_report::{page, text};
 use tscap_traffic::load::FAST_BYTES;
 
 /// How far it is.
@@ -35,9 +34,7 @@ pub(super) fn run(plan: &ComparePlan) -> Result<Exit, Failure> {
     let shown = ResultOutput {
         json: plan.json,
         report: plan.report.as_deref(),
-        text,
         is_whole: plan.verbose,
-        page,
     };
     measuring::run(&shown, session(plan))
 }

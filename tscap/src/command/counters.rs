@@ -15,7 +15,6 @@ use tscap_cli::CountersPlan;
 use tscap_lab::counters::{
     Characteristics, CountersError, Request, Stress, assemble, run as measure,
 };
-use tscap_report::{counters_page, counters_text};
 
 /// How far it is.
 #[derive(Serialize)]
@@ -29,9 +28,7 @@ pub(super) fn run(plan: &CountersPlan) -> Result<Exit, Failure> {
     let shown = ResultOutput {
         json: plan.json,
         report: plan.report.as_deref(),
-        text: counters_text,
         is_whole: plan.verbose,
-        page: counters_page,
     };
     measuring::run(&shown, session(plan))
 }

@@ -19,6 +19,7 @@ use tscap_base::kernel_files::KernelFiles;
 use tscap_cli::Verbosity;
 use tscap_clock::RealNs;
 use tscap_report::Layout;
+use tscap_report::saved::Kind;
 use tscap_results::envelope::Circumstances;
 use tscap_results::machine::{Ticks, describe};
 use tscap_traffic::load::{Pair, Stop};
@@ -67,17 +68,13 @@ impl Start {
 }
 
 /// Where a result goes.
-pub(super) struct ResultOutput<'a, T> {
+pub(super) struct ResultOutput<'a> {
     /// As JSON instead of text.
     pub json: bool,
     /// Also as a page, in this file.
     pub report: Option<&'a Path>,
-    /// The text.
-    pub text: fn(&T, Layout) -> String,
     /// The text is all of it, not the answer alone.
     pub is_whole: bool,
-    /// The page.
-    pub page: fn(&T) -> String,
 }
 
 /// How a result is told on standard output.
@@ -92,8 +89,8 @@ pub(super) fn layout(is_whole: bool) -> Layout {
 
 /// Runs a session, prints its result and writes the page. A session gives none if a second
 /// signal ended it.
-pub(super) fn run<T: Serialize>(
-    shown: &ResultOutput<'_, T>,
+pub(super) fn run<T: Kind + Serialize>(
+    shown: &ResultOutput<'_>,
     session: impl Future<Output = Result<Option<(T, Exit)>, Failure>>,
 ) -> Result<Exit, Failure> {
     if let Some(path) = shown.report {
@@ -104,11 +101,11 @@ pub(super) fn run<T: Serialize>(
     };
     let text = match shown.json {
         true => json_line(&result),
-        false => (shown.text)(&result, layout(shown.is_whole)),
+        false => result.document().text(layout(shown.is_whole)),
     };
     print(&text)?;
     if let Some(path) = shown.report {
-        write_page(&(shown.page)(&result), path)?;
+        write_page(&result.document().page(), path)?;
     }
     Ok(exit)
 }

@@ -15,7 +15,6 @@ use tscap_cli::ObserverPlan;
 use tscap_lab::observer::{
     Observation, ObserverError, Placement, Watcher, assemble, run as measure,
 };
-use tscap_report::{observer_page, observer_text};
 
 /// Where captures are written: memory.
 const FOLDER: &str = "/dev/shm";
@@ -32,9 +31,7 @@ pub(super) fn run(plan: &ObserverPlan) -> Result<Exit, Failure> {
     let shown = ResultOutput {
         json: plan.json,
         report: plan.report.as_deref(),
-        text: observer_text,
         is_whole: plan.verbose,
-        page: observer_page,
     };
     measuring::run(&shown, session(plan))
 }

@@ -13,11 +13,7 @@ use tscap_cli::ReportPlan;
 use tscap_delay::schema::Measurement;
 use tscap_references::log::{Digest, Line, LogReader, is_header};
 use tscap_report::saved::Saved;
-use tscap_report::{
-    Layout, Papers, clock_page, clock_text, counters_page, counters_text, delay_page, delay_text,
-    layers_page, layers_text, observer_page, observer_text, page, papers_page, papers_text,
-    qos_page, qos_text, sweep_page, sweep_text, text,
-};
+use tscap_report::{Document, Papers, clock_document, delay_document};
 
 const SAVED: &str = "give a file that `tscap compare --json`, `tscap loss --json`, `tscap delay --json`, `tscap \
      qos --json`, `tscap counters --json` or `tscap clock --log` wrote";
@@ -30,43 +26,30 @@ pub(super) fn run(plan: &ReportPlan) -> Result<Exit, Failure> {
             check_apart(file, output)?;
         }
     }
-    let layout = layout(plan.verbose);
-    let (text, page) = match (plan.paper, &plan.files[..]) {
-        (true, files) => papers(files, layout)?,
-        (false, [file]) => drawn(file, layout)?,
-        (false, files) => beside(files, layout)?,
+    let document = match (plan.paper, &plan.files[..]) {
+        (true, files) => papers(files)?,
+        (false, [file]) => drawn(file)?,
+        (false, files) => beside(files)?,
     };
     if let Some(path) = &plan.output {
-        write_page(&page, path)?;
+        write_page(&document.page(), path)?;
     }
-    print(&text)
+    print(&document.text(layout(plan.verbose)))
 }
 
-/// What was saved as text and as a page.
-fn drawn(file: &Path, layout: Layout) -> Result<(String, String), Failure> {
+/// What was saved.
+fn drawn(file: &Path) -> Result<Document, Failure> {
     // Once only: it may be a pipe.
     let mut saved = open(file)?;
     let begins = saved.fill_buf().context(cannot_read(file))?;
     if is_header(begins) {
-        let digest = digest_of(saved, file)?;
-        return Ok((clock_text(&digest, layout), clock_page(&digest)));
+        return Ok(clock_document(&digest_of(saved, file)?));
     }
-    Ok(match read_of(saved, file)? {
-        Saved::Comparison(comparison) => (text(&comparison, layout), page(&comparison)),
-        Saved::Sweep(sweep) => (sweep_text(&sweep, layout), sweep_page(&sweep)),
-        Saved::Delay(measurement) => (
-            delay_text(&[&measurement], layout),
-            delay_page(&[&measurement]),
-        ),
-        Saved::Observation(of) => (observer_text(&of, layout), observer_page(&of)),
-        Saved::Quality(of) => (qos_text(&of, layout), qos_page(&of)),
-        Saved::Residences(of) => (layers_text(&of, layout), layers_page(&of)),
-        Saved::Counters(of) => (counters_text(&of, layout), counters_page(&of)),
-    })
+    Ok(read_of(saved, file)?.document())
 }
 
-/// Measurements of delays beside each other, as text and as a page.
-fn beside(files: &[PathBuf], layout: Layout) -> Result<(String, String), Failure> {
+/// Measurements of delays beside each other.
+fn beside(files: &[PathBuf]) -> Result<Document, Failure> {
     let measurement = |file: &PathBuf| match read(file)? {
         Saved::Delay(measurement) => Ok(*measurement),
         other => Err(Failure::new(format!(
@@ -79,11 +62,11 @@ fn beside(files: &[PathBuf], layout: Layout) -> Result<(String, String), Failure
     let measurements = files.iter().map(measurement);
     let measurements = measurements.collect::<Result<Vec<Measurement>, Failure>>()?;
     let measurements: Vec<_> = measurements.iter().collect();
-    Ok((delay_text(&measurements, layout), delay_page(&measurements)))
+    Ok(delay_document(&measurements))
 }
 
 /// A comparison, a sweep, or both in the order of the papers.
-fn papers(files: &[PathBuf], layout: Layout) -> Result<(String, String), Failure> {
+fn papers(files: &[PathBuf]) -> Result<Document, Failure> {
     let (mut comparison, mut sweep) = (None, None);
     for file in files {
         let twice = match read(file)? {
@@ -110,7 +93,7 @@ fn papers(files: &[PathBuf], layout: Layout) -> Result<(String, String), Failure
         comparison: comparison.as_deref(),
         sweep: sweep.as_deref(),
     };
-    Ok((papers_text(&papers, layout), papers_page(&papers)))
+    Ok(papers.document())
 }
 
 /// Writes a page, whole or not at all.

@@ -7,7 +7,7 @@ use super::measuring::layout;
 use super::print::{json_line, print};
 use super::{Context, Exit, Failure, Hint as _};
 use tscap_base::text::numbers::counted;
-use tscap_report::streams_text;
+use tscap_report::streams_document;
 use tscap_streams::{CaptureError, Sent, StreamReport, read};
 
 /// Reads a capture and prints what came through of the streams in it; with
@@ -16,7 +16,7 @@ pub(super) fn run(path: &Path, is_whole: bool, json: bool) -> Result<Exit, Failu
     let report = report(path)?;
     print(&match json {
         true => json_line(&report),
-        false => streams_text(&report, layout(is_whole)),
+        false => streams_document(&report).text(layout(is_whole)),
     })?;
     Ok(match report.is_whole {
         true => Exit::Success,

@@ -1,46 +1,36 @@
 //! The part as a page with its curves.
 
-use maud::{Markup, html};
-use tscap_report::{Axis, Chart, Figure, Scale, Series as Curve, Shape, document, markup};
+use tscap_report::{Axis, Chart, Document, Figure, Scale, Section, Series as Curve, Shape, Shown};
 
 use super::Ntp;
 use super::series::{Series, Trace};
-use crate::common::report::{Report, Section};
+use crate::common::report::{Report, Section as _};
 use crate::common::target::targets;
 
 /// The page; it loads nothing from elsewhere.
 pub fn render(report: &Report, ntp: &Ntp) -> String {
-    let machine = &report.machine;
     let of_scenarios = ntp.series.chunk_by(|a, b| a.scenario == b.scenario);
     let of_traces = ntp.traces.chunk_by(|a, b| a.scenario == b.scenario);
-    let body = html! {
-        h1 { "Clocks over a network, simulated" }
-        p { (machine.hardware) ", " (machine.os) "; load " (machine.load) " at the start" }
-        h2 { "Targets" }
-        (markup(&targets(&ntp.targets())))
-        h2 { "Errors over the polling period" }
-        div.figures {
-            @for series in of_scenarios {
-                (over_period(series))
-            }
-        }
-        h2 { "Errors over time" }
-        div.figures {
-            @for traces in of_traces {
-                (over_time(traces))
-                (histogram(traces))
-            }
-        }
-        h2 { "Figures" }
-        @for table in ntp.tables() {
-            (markup(&table))
-        }
-    };
-    document("Clocks over a network, simulated", &body)
+    let title = "Clocks over a network, simulated";
+    let mut document = Document::new(title, title);
+    let of_part = targets(&ntp.targets());
+    let sections = [
+        Section::Paragraph(report.machine.to_string()),
+        Section::Title("Targets".into()),
+        Section::Table(of_part),
+        Section::Title("Errors over the polling period".into()),
+        Section::figures(of_scenarios.map(over_period)),
+        Section::Title("Errors over time".into()),
+        Section::figures(of_traces.flat_map(|traces| [over_time(traces), histogram(traces)])),
+        Section::Title("Figures".into()),
+    ];
+    document.add_all(Shown::Page, sections);
+    document.add_all(Shown::Page, ntp.tables().into_iter().map(Section::Table));
+    document.page()
 }
 
 /// As figure 9 of the paper: medians, and the other quantiles around them.
-fn over_period(all: &[Series]) -> Markup {
+fn over_period(all: &[Series]) -> Figure {
     let scenario = all[0].scenario;
     let mut curves = Vec::new();
     for clock in 0..all[0].of_each.len() {
@@ -74,7 +64,7 @@ fn over_period(all: &[Series]) -> Markup {
     )
 }
 
-fn over_time(traces: &[Trace]) -> Markup {
+fn over_time(traces: &[Trace]) -> Figure {
     let hours = traces.iter().flat_map(|trace| &trace.over_time);
     figure(
         format!("time-{}", id(traces[0].scenario)),
@@ -86,7 +76,7 @@ fn over_time(traces: &[Trace]) -> Markup {
     )
 }
 
-fn histogram(traces: &[Trace]) -> Markup {
+fn histogram(traces: &[Trace]) -> Figure {
     let errors = traces.iter().flat_map(|trace| &trace.histogram);
     figure(
         format!("histogram-{}", id(traces[0].scenario)),
@@ -116,7 +106,7 @@ fn curves(
     curves.collect()
 }
 
-fn figure(id: String, title: String, x: Axis, y: &str, series: Vec<Curve>, note: &str) -> Markup {
+fn figure(id: String, title: String, x: Axis, y: &str, series: Vec<Curve>, note: &str) -> Figure {
     let values = series.iter().flat_map(|series| &series.points);
     let y = Axis::over(y, Scale::Linear, values.map(|(_, y)| *y).chain([0.0]));
     let chart = Chart {
@@ -128,7 +118,7 @@ fn figure(id: String, title: String, x: Axis, y: &str, series: Vec<Curve>, note:
         series,
         band: None,
     };
-    Figure::new(&chart, vec![note.to_owned()], None).markup()
+    Figure::new(&chart, vec![note.to_owned()], None)
 }
 
 /// For an attribute.

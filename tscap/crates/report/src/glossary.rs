@@ -1,9 +1,10 @@
 //! The words of a report that a reader may not know.
 
-use maud::{Markup, html};
-
 /// A word and what it means.
 type Word = (&'static str, &'static str);
+
+/// Lists of words.
+pub(super) type Words = &'static [&'static [Word]];
 
 const STAMPS: [Word; 5] = [
     ("ktime", "CLOCK_MONOTONIC, by bpf_ktime_get_ns."),
@@ -207,38 +208,26 @@ const COUNTERS: [Word; 6] = [
 ];
 
 /// Those of a comparison.
-pub(super) fn comparison() -> Markup {
-    words(&[&STAMPS, &COMPARISON, &DISTRIBUTION, &TRAFFIC])
+pub(super) fn comparison() -> Words {
+    &[&STAMPS, &COMPARISON, &DISTRIBUTION, &TRAFFIC]
 }
 
 /// Those of a sweep of loss.
-pub(super) fn sweep() -> Markup {
-    words(&[&STAMPS, &SWEEP, &TRAFFIC])
+pub(super) fn sweep() -> Words {
+    &[&STAMPS, &SWEEP, &TRAFFIC]
 }
 
 /// Those of a measurement of delays.
-pub(super) fn delay() -> Markup {
-    words(&[&DELAY, &DISTRIBUTION, &STAMPS])
+pub(super) fn delay() -> Words {
+    &[&DELAY, &DISTRIBUTION, &STAMPS]
 }
 
 /// Those of counters.
-pub(super) fn counters() -> Markup {
-    words(&[&COUNTERS, &STAMPS])
+pub(super) fn counters() -> Words {
+    &[&COUNTERS, &STAMPS]
 }
 
 /// Those of a clock's log.
-pub(super) fn clock() -> Markup {
-    words(&[&CLOCK])
-}
-
-fn words(lists: &[&[Word]]) -> Markup {
-    html! {
-        h2 { "Words" }
-        dl {
-            @for (word, meaning) in lists.iter().copied().flatten() {
-                dt { (word) }
-                dd { (meaning) }
-            }
-        }
-    }
+pub(super) fn clock() -> Words {
+    &[&CLOCK]
 }

@@ -51,7 +51,7 @@ impl Layout {
 /// How soon a part is left out where an answer takes more than a screen; the last of each kind
 /// goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Worth {
+pub enum Worth {
     /// Stays in any case.
     Kept,
     /// What was asked for: shortened last.
@@ -114,7 +114,8 @@ struct ShownTable {
 }
 
 /// Entries of one or more lines each under a head.
-pub(super) struct List {
+#[derive(Clone)]
+pub struct List {
     /// The line above.
     pub head: String,
     /// As many as may be shown.
@@ -128,20 +129,19 @@ pub(super) struct List {
 }
 
 impl Told {
-    /// What must be known before any figure comes first: some lines of it, unless all is told.
-    pub fn new(layout: Layout, notices: &[String]) -> Self {
-        let mut told = Self {
+    /// Nothing yet.
+    pub fn new(layout: Layout) -> Self {
+        Self {
             layout,
             worth: Worth::Answer,
             is_apart: false,
             says_more: false,
             parts: Vec::new(),
-        };
-        told.notices(notices);
-        told
+        }
     }
 
-    fn notices(&mut self, notices: &[String]) {
+    /// What must be known before any figure: some lines of it, unless all is told.
+    pub fn notices(&mut self, notices: &[String]) {
         let folded = notices.iter().map(|notice| self.folded(notice, ""));
         let mut folded: Vec<_> = folded.collect();
         let lines: usize = folded.iter().map(Vec::len).sum();
@@ -186,6 +186,11 @@ impl Told {
         self.push(self.worth, Body::Lines(lines));
     }
 
+    /// Sentences, each in lines of its own.
+    pub fn sentences(&mut self, sentences: &[String], indent: &str) {
+        sentences.iter().for_each(|it| self.say(it, indent));
+    }
+
     fn folded(&self, text: &str, indent: &str) -> Vec<String> {
         indented_within(text, indent, self.layout.columns.min(PROSE))
     }
@@ -218,7 +223,7 @@ impl Told {
     /// Verdicts, of which so many are told as there is room for.
     pub fn verdicts(&mut self, verdicts: &[String]) {
         let entries = verdicts.iter().map(|it| self.folded(it, "  ")).collect();
-        self.worth = Worth::Account;
+        let worth = std::mem::replace(&mut self.worth, Worth::Account);
         self.list(List {
             head: "Verdicts".to_owned(),
             entries,
@@ -226,7 +231,7 @@ impl Told {
             name: "verdict",
             advice: "-v tells all of it",
         });
-        self.worth = Worth::Answer;
+        self.worth = worth;
     }
 
     /// A table, apart from what stands above.
@@ -237,14 +242,10 @@ impl Told {
 
     /// The same without notes, unless all is told.
     pub fn answer(&mut self, table: Table) {
-        let table = match self.layout.is_whole {
+        self.table(match self.layout.is_whole {
             true => table,
-            false => Table {
-                notes: Vec::new(),
-                ..table
-            },
-        };
-        self.table(table);
+            false => table.without_notes(),
+        });
     }
 
     /// A table whose title stands above it.

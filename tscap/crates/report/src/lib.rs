@@ -1,20 +1,18 @@
-//! A comparison for people: [`text`] for a terminal, [`page`] for a browser. Pure:
-//! nothing here touches the system.
+//! Results as people read them. Pure: nothing here touches the system.
 //!
-//! `tables` and `figures` choose what is shown, `table` and `chart` draw it; these,
-//! and [`document`], draw other reports too: `sweep` those of loss, `delay` those of
-//! delays, `qos` those of flows, `layers` those of layers, `streams` those of
-//! `tscap gen`, `clock` those of a clock's log, `counters` those of
-//! counters.
+//! Each kind of result gives a [`Document`] of sections, which is told as text on a terminal
+//! and as a page in a browser: a comparison of stamps, a `sweep` of loss, a `delay`, an
+//! observation by an `observer`, flows of `qos`, `layers`, `streams` of `tscap gen`, `counters`, a `clock`'s log, and what
+//! `papers` measured. [`saved`] has the list of those that are read back from JSON.
 
 mod chart;
 mod clock;
 mod counters;
 mod delay;
 mod density;
+mod document;
 mod figures;
 mod glossary;
-mod html;
 mod layers;
 mod layout;
 mod observer;
@@ -30,20 +28,16 @@ mod text;
 mod words;
 
 pub use chart::{Axis, Chart, Scale, Series, Shape};
-pub use clock::{clock_page, clock_text};
-pub use counters::{counters_page, counters_text};
-pub use delay::{delay_page, delay_text};
+pub use clock::document as clock_document;
+pub use delay::document as delay_document;
+pub use document::{Document, FLUSH, INDENTED, Indent, Section, Shown};
 pub use figures::Figure;
-pub use html::{document, page};
-pub use layers::{layers_lines, layers_page, layers_text};
+pub use layers::lines as layers_lines;
 pub use layout::Layout;
-pub use observer::{observer_page, observer_text};
-pub use papers::{Papers, papers_page, papers_text};
-pub use qos::{qos_lines, qos_page, qos_text};
-pub use streams::streams_text;
-pub use sweep::{sweep_page, sweep_text};
-pub use table::{Table, markup};
-pub use text::text;
+pub use papers::Papers;
+pub use qos::flow_lines;
+pub use streams::document as streams_document;
+pub use table::Table;
 
 /// The examples of README.md are tests.
 #[cfg(doctest)]

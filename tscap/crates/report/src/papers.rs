@@ -1,14 +1,10 @@
-//! The papers' experiments in the order of the papers, beside their figures: [`papers_text`]
-//! for a terminal, [`papers_page`] for a browser.
+//! The papers' experiments in the order of the papers, beside their figures.
 //!
 //! Orosz & Skopkó: Multi-threaded Packet Timestamping for End-to-End QoS Evaluation (ICSNC
 //! 2013); Skopkó: Loss Analysis of the Software-based Packet Capturing.
 
-use maud::{Markup, html};
-
+use super::document::{Document, INDENTED, Section, Shown};
 use super::figures::{self, Figure};
-use super::html::{document, notice_list};
-use super::layout::{Layout, Told};
 use super::paper::{LOSSLESS, MACHINE};
 use super::sweep::{self, first_session, last_session, sessions, tuning_sessions};
 use super::table::{Table, columns};
@@ -19,6 +15,9 @@ use tscap_lab::compare::schema::Comparison;
 use tscap_lab::loss::schema::Sweep;
 use tscap_results::machine::Machine;
 
+/// Above how a run is not like the paper's.
+const DIFFERS: &str = "Where this differs";
+
 /// Runs that are told beside the papers.
 #[derive(Clone, Copy, Debug)]
 pub struct Papers<'a> {
@@ -28,168 +27,192 @@ pub struct Papers<'a> {
     pub sweep: Option<&'a Sweep>,
 }
 
-/// Tables, and where the conditions differ.
-pub fn papers_text(papers: &Papers<'_>, layout: Layout) -> String {
-    let mut told = Told::new(layout, &[]);
-    if let Some(comparison) = papers.comparison {
-        let tables = [
-            Some(tables::beside_paper(comparison)),
-            tables::losses(comparison),
-        ];
-        told.section("Orosz & Skopkó, 2013", &notices(comparison));
-        tables
-            .into_iter()
-            .flatten()
-            .for_each(|table| told.table(table));
-        told.table(conditions(&comparison.about.machine));
-        told.section("Where this differs", &stamp_differences(comparison));
+impl Papers<'_> {
+    /// Tables, and where the conditions differ.
+    pub fn document(&self) -> Document {
+        let title = "The papers' experiments on this machine";
+        let mut document = Document::new(title, title);
+        if let Some(comparison) = self.comparison {
+            told_stamps(&mut document, comparison);
+            stamps(&mut document, comparison);
+        }
+        if let Some(sweep) = self.sweep {
+            told_losses(&mut document, sweep);
+            losses(&mut document, sweep);
+        }
+        let words = match self.comparison {
+            Some(_) => glossary::comparison(),
+            None => glossary::sweep(),
+        };
+        document.add(Shown::Page, Section::Words(words));
+        document
     }
-    if let Some(sweep) = papers.sweep {
-        let tables = [Some(lossless()), sessions(sweep)];
-        told.section("Skopkó, loss analysis", &sweep.warnings);
-        tables
-            .into_iter()
-            .flatten()
-            .for_each(|table| told.table(table));
-        told.table(conditions(&sweep.about.machine));
-        told.section("Where this differs", &loss_differences(sweep));
-    }
-    told.finish()
 }
 
-/// The same with the figures, as one HTML page that asks for nothing from elsewhere.
-pub fn papers_page(papers: &Papers<'_>) -> String {
-    let body = html! {
-        h1 { "The papers' experiments on this machine" }
-        @if let Some(comparison) = papers.comparison {
-            (stamps(comparison))
-        }
-        @if let Some(sweep) = papers.sweep {
-            (losses(sweep))
-        }
-        @if papers.comparison.is_some() {
-            (glossary::comparison())
-        } @else {
-            (glossary::sweep())
-        }
-    };
-    document("The papers' experiments on this machine", &body)
+/// As text, without the figures.
+fn told_stamps(document: &mut Document, comparison: &Comparison) {
+    let tables = [
+        Some(tables::beside_paper(comparison)),
+        tables::losses(comparison),
+        Some(conditions(&comparison.about.machine)),
+    ];
+    let notices = notices(comparison);
+    let differences = stamp_differences(comparison);
+    told(
+        document,
+        "Orosz & Skopkó, 2013",
+        notices,
+        tables,
+        differences,
+    );
+}
+
+/// The same of losses.
+fn told_losses(document: &mut Document, sweep: &Sweep) {
+    let tables = [
+        Some(lossless()),
+        sessions(sweep),
+        Some(conditions(&sweep.about.machine)),
+    ];
+    let notices = sweep.warnings.clone();
+    let differences = loss_differences(sweep);
+    told(
+        document,
+        "Skopkó, loss analysis",
+        notices,
+        tables,
+        differences,
+    );
+}
+
+fn told(
+    document: &mut Document,
+    paper: &str,
+    notices: Vec<String>,
+    tables: [Option<Table>; 3],
+    differences: Vec<String>,
+) {
+    let tables = tables.into_iter().flatten().map(Section::Table);
+    let notices = Section::Titled(paper.to_owned(), notices);
+    document.add(Shown::Text, notices);
+    document.add_all(Shown::Text, tables);
+    let differences = Section::Titled(DIFFERS.to_owned(), differences);
+    document.add(Shown::Text, differences);
+}
+
+/// A title of the page below the name of the paper.
+fn subtitle(document: &mut Document, title: &str) {
+    document.add(Shown::Page, Section::Subtitle(title.to_owned()));
+}
+
+/// Conditions and differences, before the figures.
+fn preamble(
+    document: &mut Document,
+    notices: Vec<String>,
+    tables: impl IntoIterator<Item = Table>,
+    differences: Vec<String>,
+) {
+    document.add(Shown::Page, Section::Notices(notices));
+    let tables = tables.into_iter();
+    document.add_all(Shown::Page, tables.map(Section::Table));
+    subtitle(document, DIFFERS);
+    document.add(Shown::Page, Section::Sentences(INDENTED, differences));
 }
 
 /// Tables I and II, Figs. 2 to 6.
-fn stamps(comparison: &Comparison) -> Markup {
-    let costs = figures::pattern_costs(comparison);
-    let arrivals = figures::inter_arrivals(comparison);
-    let of_pattern = |all: &[Figure], title: &str, pattern: &str| {
+fn stamps(document: &mut Document, comparison: &Comparison) {
+    document.page_title("Orosz & Skopkó, 2013: what a stamp costs");
+    let conditions = [conditions(&comparison.about.machine)];
+    let differences = stamp_differences(comparison);
+    preamble(document, notices(comparison), conditions, differences);
+    subtitle(document, "Tables I and II");
+    let beside = tables::beside_paper(comparison);
+    document.add(Shown::Page, Section::Table(beside));
+    let mut costs = figures::pattern_costs(comparison);
+    let mut arrivals = figures::inter_arrivals(comparison);
+    let of_pattern = |all: &mut Vec<Figure>, title: &str, pattern: &str| {
         let mut figures = all.iter();
-        let figure = figures.find(|figure| figure.is_titled(title, pattern));
-        figure.map(Figure::markup)
+        let at = figures.position(|figure| figure.is_titled(title, pattern))?;
+        Some(all.swap_remove(at))
     };
     let cost = "Density of the cost of a stamp";
     let arrival = "Density of inter-arrival times";
     let shown = [
         (
             "Figure 2: cost of a stamp, pattern 1",
-            of_pattern(&costs, cost, "voip"),
+            of_pattern(&mut costs, cost, "voip"),
         ),
         (
             "Figure 3: inter-arrival times, pattern 1",
-            of_pattern(&arrivals, arrival, "voip"),
+            of_pattern(&mut arrivals, arrival, "voip"),
         ),
         (
             "Figure 4: cost of a stamp, pattern 2",
-            of_pattern(&costs, cost, "hd"),
+            of_pattern(&mut costs, cost, "hd"),
         ),
         (
             "Figure 5: inter-arrival times, pattern 2",
-            of_pattern(&arrivals, arrival, "hd"),
+            of_pattern(&mut arrivals, arrival, "hd"),
         ),
     ];
-    html! {
-        h2 { "Orosz & Skopkó, 2013: what a stamp costs" }
-        (notice_list(&notices(comparison)))
-        (crate::table::markup(&conditions(&comparison.about.machine)))
-        h3 { "Where this differs" }
-        ul {
-            @for difference in stamp_differences(comparison) {
-                li { (difference) }
-            }
-        }
-        h3 { "Tables I and II" }
-        (crate::table::markup(&tables::beside_paper(comparison)))
-        @for (title, figure) in shown {
-            h3 { (title) }
-            (or_absent(figure))
-        }
-        h3 { "The memory of the overhead (section V.A)" }
-        div.figures {
-            @for figure in figures::autocorrelation(comparison) {
-                (figure.markup())
-            }
-        }
-        h3 { "Figure 6: loss against frame size (a) and gap (b)" }
-        @let figures = figures::losses(comparison);
-        @if figures.is_empty() {
-            (or_absent(None))
-        }
-        div.figures {
-            @for figure in figures {
-                (figure.markup())
-            }
-        }
-        h3 { "What the rounds say" }
-        ul {
-            @for verdict in verdicts(comparison, true) {
-                li { (verdict) }
-            }
-        }
+    for (title, figure) in shown {
+        subtitle(document, title);
+        document.add(Shown::Page, or_absent(figure));
     }
+    subtitle(document, "The memory of the overhead (section V.A)");
+    let memory = figures::autocorrelation(comparison);
+    document.add(Shown::Page, Section::figures(memory));
+    subtitle(
+        document,
+        "Figure 6: loss against frame size (a) and gap (b)",
+    );
+    of_session(document, figures::losses(comparison));
+    subtitle(document, "What the rounds say");
+    let verdicts = verdicts(comparison, true);
+    document.add(Shown::Page, Section::Sentences(INDENTED, verdicts));
 }
 
 /// The four sessions.
-fn losses(sweep: &Sweep) -> Markup {
+fn losses(document: &mut Document, sweep: &Sweep) {
+    document.page_title("Skopkó: where a capture loses frames");
+    let tables = [conditions(&sweep.about.machine), sweep::environment(sweep)];
+    let differences = loss_differences(sweep);
+    preamble(document, sweep.warnings.clone(), tables, differences);
+    subtitle(
+        document,
+        "Session 1: kernel and application loss, and the load",
+    );
+    of_session(document, first_session(sweep));
     let [snaplens, buffers] = tuning_sessions(sweep);
-    html! {
-        h2 { "Skopkó: where a capture loses frames" }
-        (notice_list(&sweep.warnings))
-        (crate::table::markup(&conditions(&sweep.about.machine)))
-        (crate::table::markup(&sweep::environment(sweep)))
-        h3 { "Where this differs" }
-        ul {
-            @for difference in loss_differences(sweep) {
-                li { (difference) }
-            }
-        }
-        h3 { "Session 1: kernel and application loss, and the load" }
-        @let first = first_session(sweep);
-        @if first.is_empty() {
-            (or_absent(None))
-        }
-        div.figures {
-            @for figure in first {
-                (figure.markup())
-            }
-        }
-        h3 { "Session 2: the snaplen" }
-        (or_absent(snaplens.map(|figure| figure.markup())))
-        h3 { "Session 3: the buffers" }
-        (or_absent(buffers.map(|figure| figure.markup())))
-        h3 { "Session 4: least against most tuned" }
-        (or_absent(last_session(sweep).map(|figure| figure.markup())))
-        h3 { "Smallest sizes without loss" }
-        (crate::table::markup(&lossless()))
-        @if let Some(sessions) = sessions(sweep) {
-            (crate::table::markup(&sessions))
-        }
+    let sessions_of = [
+        ("Session 2: the snaplen", snaplens),
+        ("Session 3: the buffers", buffers),
+        ("Session 4: least against most tuned", last_session(sweep)),
+    ];
+    for (title, figure) in sessions_of {
+        subtitle(document, title);
+        document.add(Shown::Page, or_absent(figure));
     }
+    subtitle(document, "Smallest sizes without loss");
+    let tables = [Some(lossless()), sessions(sweep)];
+    let tables = tables.into_iter().flatten();
+    document.add_all(Shown::Page, tables.map(Section::Table));
 }
 
-fn or_absent(figure: Option<Markup>) -> Markup {
-    html! {
-        @match figure {
-            Some(figure) => div.figures { (figure) },
-            None => p.note { "Not in this run: too few points or frames were measured for it." },
-        }
+/// Figures, of which there may be none.
+fn of_session(document: &mut Document, figures: Vec<Figure>) {
+    if figures.is_empty() {
+        document.add(Shown::Page, or_absent(None));
+    }
+    document.add(Shown::Page, Section::figures(figures));
+}
+
+fn or_absent(figure: Option<Figure>) -> Section {
+    match figure {
+        Some(figure) => Section::figures([figure]),
+        None => Section::Remark(
+            "Not in this run: too few points or frames were measured for it.".to_owned(),
+        ),
     }
 }
 
@@ -328,6 +351,7 @@ fn lossless() -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Layout;
     use crate::tests::papers::whole;
     use tscap_lab::loss::fixtures;
 
@@ -338,7 +362,7 @@ mod tests {
             comparison: Some(&comparison),
             sweep: Some(&sweep),
         };
-        let page = papers_page(&papers);
+        let page = papers.document().page();
         let parts = [
             "Tables I and II",
             "Figure 2: ",
@@ -373,7 +397,7 @@ mod tests {
         for part in ["http:", "https:", "src=", "url(", "<script"] {
             assert!(!page.contains(part), "{part}");
         }
-        let text = papers_text(&papers, Layout::WHOLE);
+        let text = papers.document().text(Layout::WHOLE);
         for part in [
             "Orosz & Skopkó, 2013",
             "Skopkó, loss analysis",
@@ -392,11 +416,11 @@ mod tests {
             comparison: None,
             sweep: Some(&sweep),
         };
-        let page = papers_page(&papers);
+        let page = papers.document().page();
         // One snaplen and one ring: neither can be compared, nor both together.
         assert_eq!(page.matches("Not in this run").count(), 3);
         assert!(!page.contains("Figure 2"));
-        let text = papers_text(&papers, Layout::WHOLE);
+        let text = papers.document().text(Layout::WHOLE);
         assert!(
             text.contains("received on the sender") || text.contains("are received on"),
             "{text}"

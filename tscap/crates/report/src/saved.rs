@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use crate::document::Document;
 use tscap_delay::schema::{self as delay, Measurement};
 use tscap_flows::layers::schema::{self as layers, Residences};
 use tscap_flows::schema::{self as qos, Quality};
@@ -56,12 +57,15 @@ pub trait Kind: Sized {
 
     /// It, if that was saved.
     fn of(saved: Saved) -> Option<Self>;
+
+    /// It for people.
+    fn document(&self) -> Document;
 }
 
 /// The one list of kinds: of each the variant with its type, who writes it, the field `kind` in
-/// the file, the version that is read, and what it is in words.
+/// the file, the version that is read, what it is in words, and how it is told.
 macro_rules! kinds {
-    ($($variant:ident($type:ty), $by:literal, $kind:literal, $version:expr, $what:literal;)+) => {
+    ($($variant:ident($type:ty), $by:literal, $kind:literal, $version:expr, $what:literal, $document:expr;)+) => {
         /// Something that was saved.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Saved {
@@ -93,6 +97,13 @@ macro_rules! kinds {
                     $(Self::$variant(_) => $what,)+
                 }
             }
+
+            /// It for people.
+            pub fn document(&self) -> Document {
+                match self {
+                    $(Self::$variant(it) => it.document(),)+
+                }
+            }
         }
 
         $(
@@ -105,22 +116,27 @@ macro_rules! kinds {
                         _ => None,
                     }
                 }
+
+                fn document(&self) -> Document {
+                    $document(self)
+                }
             }
         )+
     };
 }
 
 kinds! {
-    Comparison(Comparison), "compare", "comparison", comparison::VERSION, "comparison";
-    Sweep(Sweep), "loss", "loss", loss::VERSION, "sweep of loss";
-    Delay(Measurement), "delay", "delay", delay::VERSION, "measurement of delays";
+    Comparison(Comparison), "compare", "comparison", comparison::VERSION, "comparison", crate::text::document;
+    Sweep(Sweep), "loss", "loss", loss::VERSION, "sweep of loss", crate::sweep::document;
+    Delay(Measurement), "delay", "delay", delay::VERSION, "measurement of delays",
+        |it: &Measurement| crate::delay::document(&[it]);
     Observation(Observation), "compare --observer", "observer", observer::VERSION,
-        "observation of passing traffic";
-    Quality(Quality), "qos", "qos", qos::VERSION, "quality of flows";
+        "observation of passing traffic", crate::observer::document;
+    Quality(Quality), "qos", "qos", qos::VERSION, "quality of flows", crate::qos::document;
     Residences(Residences), "qos --layers", "layers", layers::VERSION,
-        "measurement of residences between layers";
+        "measurement of residences between layers", crate::layers::document;
     Counters(Characteristics), "counters", "counters", counters::VERSION,
-        "description of counters";
+        "description of counters", crate::counters::document;
 }
 
 /// What they all have; a comparison of an earlier tscap says of no kind that it is.

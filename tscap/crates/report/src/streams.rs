@@ -1,6 +1,7 @@
 //! What came through of the streams of `tscap gen`, on a terminal.
 
-use super::layout::{Layout, Told, Worth};
+use super::document::{Document, FLUSH, INDENTED, Section, Shown};
+use super::layout::Worth;
 use super::table::{Table, columns};
 use super::words::{maybe, number, whole};
 use tscap_base::text::escaped::escaped;
@@ -12,28 +13,28 @@ use tscap_streams::{
 
 /// What was found: warnings, and for each interface the account and the streams; with all of it
 /// the figures of each stream.
-pub fn streams_text(report: &StreamReport, layout: Layout) -> String {
-    let mut told = Told::new(layout, &report.warnings);
+pub fn document(report: &StreamReport) -> Document {
+    let title = "The streams of tscap gen";
+    let mut document = Document::new(title, title);
+    document.add(Shown::Everywhere, Section::Notices(report.warnings.clone()));
     for interface in &report.interfaces {
         let name = interface.name.as_deref();
         let name = name.map_or("(unnamed interface)".into(), escaped);
-        told.worth(Worth::Answer);
-        told.gap();
-        told.say(&format!("{name}: {}", interface.counts), "");
-        if layout.is_whole {
-            for stream in &interface.streams {
-                figures_of(stream, &mut told);
-            }
-        } else if let Some(table) = beside(&interface.streams) {
-            told.table(table);
+        let account = format!("{name}: {}", interface.counts);
+        document.worth(Worth::Answer);
+        document.add(Shown::Everywhere, Section::Title(account));
+        for stream in &interface.streams {
+            figures_of(&mut document, stream);
         }
+        let beside = beside(&interface.streams).map(Section::Table);
+        document.add_all(Shown::Brief, beside);
         if !interface.streams.is_empty() {
-            told.gap();
-            told.worth(Worth::Account);
-            basis(interface).iter().for_each(|it| told.say(it, ""));
+            document.worth(Worth::Account);
+            let basis = Section::Sentences(FLUSH, basis(interface));
+            document.add_all(Shown::Everywhere, [Section::Gap, basis]);
         }
     }
-    told.finish()
+    document
 }
 
 /// What the delays of an interface are worth.
@@ -68,7 +69,7 @@ fn beside(streams: &[StreamSummary]) -> Option<Table> {
 }
 
 /// All figures of a stream.
-fn figures_of(stream: &StreamSummary, told: &mut Told) {
+fn figures_of(document: &mut Document, stream: &StreamSummary) {
     let delay = &stream.delay;
     let row = |(name, summary): (&str, &Option<Summary>)| {
         let of = summary.as_ref()?;
@@ -92,12 +93,14 @@ fn figures_of(stream: &StreamSummary, told: &mut Told) {
     ];
     let rows = rows.into_iter().filter_map(row).collect();
     let head = columns("ns | n | min | p50 | p90 | p99 | p99.9 | max | mean | sd");
-    told.gap();
-    told.say(&Arrivals(stream).to_string(), "");
-    match Table::figures("", &head, rows).notes(notes(delay)).if_any() {
-        Some(table) => told.under(table, "  "),
-        None => notes(delay).iter().for_each(|it| told.say(it, "  ")),
-    }
+    let title = Section::Title(Arrivals(stream).to_string());
+    document.add(Shown::Further, title);
+    let figures = Table::figures("", &head, rows).notes(notes(delay)).if_any();
+    let figures = match figures {
+        Some(table) => Section::Under(INDENTED, table),
+        None => Section::Sentences(INDENTED, notes(delay)),
+    };
+    document.add(Shown::Further, figures);
 }
 
 /// What the delays of a stream are worth, and how its intervals were found.

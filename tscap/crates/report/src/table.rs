@@ -5,7 +5,7 @@ use maud::{Markup, html};
 pub use tscap_base::text::table::{Table, columns};
 
 /// A table of HTML with its notes.
-pub fn markup(table: &Table) -> Markup {
+pub(super) fn markup(table: &Table) -> Markup {
     let class = |column: usize| table.words.contains(&column).then_some("words");
     html! {
         div.table {

@@ -1,37 +1,100 @@
-//! A comparison on a terminal.
+//! A comparison.
 
-use super::layout::{Layout, Told, Worth};
-use super::tables;
+use super::document::{Document, FEW_POINTS, Section, Shown};
+use super::layout::Worth;
 use super::words::{notices, verdicts};
+use super::{figures, glossary, tables};
 use tscap_lab::compare::schema::Comparison;
 
 /// What a comparison found: warnings, then the verdicts and what a stamp costs; further tables
 /// with all of it; last where and how.
-pub fn text(comparison: &Comparison, layout: Layout) -> String {
-    let mut told = Told::new(layout, &notices(comparison));
-    if !comparison.verdicts.is_empty() {
-        told.verdicts(&verdicts(comparison, layout.is_whole));
+pub(super) fn document(comparison: &Comparison) -> Document {
+    let machine = &comparison.about.machine;
+    let title = format!("What a timestamp costs: {}", machine.cpu);
+    let mut document = Document::new(title, "What a timestamp costs");
+    document.add(Shown::Page, Section::ran(&comparison.about));
+    document.add(Shown::Everywhere, Section::Notices(notices(comparison)));
+    against_ktime(&mut document, comparison);
+    cost(&mut document, comparison);
+    precision(&mut document, comparison);
+    loss(&mut document, comparison);
+    document.conditions(tables::environment(comparison), machine);
+    document.add(Shown::Page, Section::Words(glossary::comparison()));
+    document
+}
+
+fn against_ktime(document: &mut Document, comparison: &Comparison) {
+    document.page_title("Verdicts");
+    if comparison.verdicts.is_empty() {
+        let nothing = "Nothing was compared with ktime.";
+        document.add(Shown::Page, Section::Paragraph(nothing.into()));
+    } else {
+        for (shown, is_whole) in [(Shown::Brief, false), (Shown::Whole, true)] {
+            let verdicts = verdicts(comparison, is_whole);
+            document.add(shown, Section::Verdicts(verdicts));
+        }
     }
-    told.answer(tables::costs(comparison));
-    let asked = tables::interrupts_off(comparison);
-    if layout.is_whole {
-        let tables = [
-            Some(tables::frame_costs(comparison)),
-            tables::outliers(comparison),
-            asked,
-            Some(tables::beside_paper(comparison)),
-            tables::delays(comparison),
-            tables::interval_errors(comparison),
-            tables::losses(comparison),
-        ];
-        tables
-            .into_iter()
-            .flatten()
-            .for_each(|table| told.table(table));
-    } else if let Some(table) = asked {
-        told.worth(Worth::Detail);
-        told.answer(table);
+    let figure = figures::verdicts(comparison).into_iter().collect();
+    let verdicts = verdicts(comparison, true);
+    document.add(Shown::Page, Section::Figures(verdicts, figure));
+}
+
+fn cost(document: &mut Document, comparison: &Comparison) {
+    document.page_title("Cost");
+    let costs = tables::costs(comparison);
+    document.add(Shown::Everywhere, Section::Answer(costs));
+    let frames = [
+        Some(tables::frame_costs(comparison)),
+        tables::outliers(comparison),
+    ];
+    let frames = frames.into_iter().flatten().map(Section::Table);
+    document.add_all(Shown::Further, frames);
+    document.worth(Worth::Detail);
+    let asked = tables::interrupts_off(comparison).map(Section::Answer);
+    document.add_all(Shown::Everywhere, asked);
+    let paper = tables::beside_paper(comparison);
+    document.add(Shown::Further, Section::Table(paper));
+    let figures = [
+        figures::costs(comparison),
+        figures::tail(comparison),
+        figures::interrupts_off(comparison),
+    ];
+    let figures = figures.into_iter().flatten();
+    let figures = figures.chain(figures::pattern_costs(comparison));
+    let figures = figures.chain(figures::autocorrelation(comparison));
+    document.add(Shown::Page, Section::figures(figures));
+}
+
+fn precision(document: &mut Document, comparison: &Comparison) {
+    document.page_title("Precision");
+    let (delays, errors) = (
+        tables::delays(comparison),
+        tables::interval_errors(comparison),
+    );
+    if delays.is_none() {
+        let why = "Not measured: live traffic carries no send stamps.";
+        document.add(Shown::Page, Section::Paragraph(why.into()));
     }
-    told.conditions(&tables::environment(comparison));
-    told.finish()
+    let tables = [delays, errors].into_iter().flatten();
+    document.add_all(Shown::Further, tables.map(Section::Table));
+    let figures = figures::inter_arrivals(comparison);
+    document.add(Shown::Page, Section::figures(figures));
+}
+
+fn loss(document: &mut Document, comparison: &Comparison) {
+    document.page_title("Loss");
+    let figures = figures::losses(comparison);
+    match tables::losses(comparison) {
+        None => {
+            let why = "Not measured: nobody knows how many frames of live traffic were sent.";
+            document.add(Shown::Page, Section::Paragraph(why.into()));
+        }
+        Some(losses) => {
+            document.add(Shown::Further, Section::Table(losses));
+            if figures.is_empty() {
+                document.add(Shown::Page, Section::Remark(FEW_POINTS.into()));
+            }
+        }
+    }
+    document.add(Shown::Page, Section::figures(figures));
 }

@@ -13,7 +13,7 @@ use tscap_cli::ClockPlan;
 use tscap_clock::{CrossTimestamp, Observation, Tracker};
 use tscap_host::process;
 use tscap_references::log::{Digest, Header, Line, LogWriter, Recorder, WriteLogError};
-use tscap_report::clock_page;
+use tscap_report::clock_document;
 use tscap_time::tsc;
 
 /// Between two entries: at most this, as between a capture's statistics...
@@ -142,7 +142,7 @@ impl<'a> Keeper<'a> {
             }
             (None, digest) => digest.unwrap_or_default(),
         };
-        write_page(&clock_page(&whole), report)
+        write_page(&clock_document(&whole).page(), report)
     }
 }
 

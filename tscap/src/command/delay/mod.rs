@@ -20,7 +20,6 @@ use tscap_delay::file::{FilePlan, measure_file};
 use tscap_delay::live::{Course, LivePlan};
 use tscap_delay::schema::{Correction, How, Match, Measurement, Method, VERSION};
 use tscap_report::saved::Saved;
-use tscap_report::{delay_page, delay_text};
 use tscap_results::envelope::Kind;
 
 /// Measures.
@@ -28,9 +27,7 @@ pub(super) fn run(plan: &DelayPlan) -> Result<Exit, Failure> {
     let shown = ResultOutput {
         json: plan.json,
         report: plan.report.as_deref(),
-        text: |measurement: &Measurement, layout| delay_text(&[measurement], layout),
         is_whole: plan.verbose,
-        page: |measurement: &Measurement| delay_page(&[measurement]),
     };
     if let Some(path) = &plan.pcapng {
         check_writable(path)?;

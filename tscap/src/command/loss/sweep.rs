@@ -9,7 +9,6 @@ use tscap_base::text::numbers::{counted, ring as length};
 use tscap_cli::LossPlan;
 use tscap_host::system;
 use tscap_lab::loss::{Grid, LossError, Results, Sweep, assemble, captures, run as measure};
-use tscap_report::{sweep_page, sweep_text};
 use tscap_traffic::load::{Absent, Tool};
 
 /// Measures the sweep.
@@ -17,9 +16,7 @@ pub(in crate::command) fn run(plan: &LossPlan) -> Result<Exit, Failure> {
     let shown = ResultOutput {
         json: plan.json,
         report: plan.report.as_deref(),
-        text: sweep_text,
         is_whole: plan.verbose,
-        page: sweep_page,
     };
     measuring::run(&shown, session(plan))
 }

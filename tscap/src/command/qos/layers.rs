@@ -15,7 +15,7 @@ use tscap_cli::LayersPlan;
 use tscap_flows::layers::live::{Latest, Over, Running};
 use tscap_flows::layers::schema::{FlowResidences, LayerAccount, Residences, VERSION};
 use tscap_programs::hook::Layer;
-use tscap_report::{layers_lines, layers_page, layers_text};
+use tscap_report::layers_lines;
 use tscap_results::envelope::Kind;
 
 /// The programs are looked after so often.
@@ -49,9 +49,7 @@ pub(in crate::command) fn run(plan: &LayersPlan) -> Result<Exit, Failure> {
     let shown = ResultOutput {
         json: plan.json,
         report: plan.report.as_deref(),
-        text: layers_text,
         is_whole: plan.verbose,
-        page: layers_page,
     };
     measuring::run(&shown, session(plan))
 }

@@ -15,7 +15,7 @@ use tscap_base::text::numbers::counted;
 use tscap_cli::QosPlan;
 use tscap_flows::live::{Latest, LivePlan, Over, Running};
 use tscap_flows::schema::{Account, FlowReport, Quality, VERSION};
-use tscap_report::qos_lines;
+use tscap_report::flow_lines;
 use tscap_results::envelope::Kind;
 
 /// Interfaces and programs are looked after so often.
@@ -144,7 +144,7 @@ fn tell(console: &mut Console, latest: &Latest, since: Duration) {
     match terminal::width(std::io::stderr()) {
         None => console.say(&summary),
         Some(width) => {
-            let lines = std::iter::once(summary).chain(qos_lines(&latest.top));
+            let lines = std::iter::once(summary).chain(flow_lines(&latest.top));
             let lines: Vec<_> = lines.map(|line| terminal::cut(&line, width)).collect();
             console.show(&lines);
         }

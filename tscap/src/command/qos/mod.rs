@@ -15,7 +15,6 @@ use tscap_cli::{QosPlan, QosSource};
 use tscap_flows::file::{FilePlan, FileResult, measure_file};
 use tscap_flows::live::LivePlan;
 use tscap_flows::schema::{Method, Quality, VERSION};
-use tscap_report::{qos_page, qos_text};
 use tscap_results::envelope::Kind;
 use tscap_streams::CaptureError;
 
@@ -24,9 +23,7 @@ pub(super) fn run(plan: &QosPlan) -> Result<Exit, Failure> {
     let shown = ResultOutput {
         json: plan.json,
         report: plan.report.as_deref(),
-        text: qos_text,
         is_whole: plan.verbose,
-        page: qos_page,
     };
     match &plan.source {
         QosSource::File(path) => measuring::run(&shown, of_file(plan, path)),

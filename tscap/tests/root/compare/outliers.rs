@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use tscap_lab::compare::schema::Cause;
-use tscap_report::{Layout, text};
+use tscap_report::Layout;
+use tscap_report::saved::Kind as _;
 use tscap_testkit::root::alone;
 
 use super::{MEASURES, whole};
@@ -54,7 +55,7 @@ fn each_has_one_cause_or_it_is_said_why_not() {
         columns: 100,
         is_whole: true,
     };
-    let text = text(comparison, all);
+    let text = comparison.document().text(all);
     assert!(text.contains("Frames whose stamp cost more than 10 times the median"));
     assert_eq!(text.contains("causes are unknown: "), unknown.is_some());
 }

@@ -11,6 +11,7 @@ const INDENT: &str = "  ";
 pub const PROSE: usize = 100;
 
 /// A table: the first column names its row.
+#[derive(Clone, Debug)]
 pub struct Table {
     /// Empty if what stands above says it.
     pub title: String,
@@ -90,6 +91,15 @@ impl Table {
     pub fn notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
         self.notes.extend(notes);
         self
+    }
+
+    /// The same without notes.
+    #[must_use]
+    pub fn without_notes(self) -> Self {
+        Self {
+            notes: Vec::new(),
+            ..self
+        }
     }
 
     /// `None` for a table without rows.

@@ -1,28 +1,52 @@
-//! A clock's log for people: [`clock_text`] for a terminal, [`clock_page`] for a browser.
+//! A clock's log.
 
 mod figures;
 mod ntp;
 mod tables;
 
-use maud::html;
-
+use super::document::{Document, Section, Shown};
 use super::glossary;
-use super::html::document;
-use super::layout::{Layout, Told, Worth};
+use super::layout::Worth;
 use tscap_clock::Allan;
 use tscap_references::log::Digest;
 
 /// What a log says of its clock: the facts, then tables.
-pub fn clock_text(digest: &Digest, layout: Layout) -> String {
-    let deviations = against(digest).map(|against| tables::deviations(&against));
-    let shown = tables::changes(digest);
-    let shown = shown.into_iter().chain(ntp::percentiles(digest));
-    let shown = shown.chain(deviations.into_iter().flatten());
-    let mut told = Told::new(layout, &[]);
-    told.facts(&tables::facts(digest));
-    told.worth(Worth::Detail);
-    shown.for_each(|table| told.answer(table));
-    told.finish()
+pub fn document(digest: &Digest) -> Document {
+    let title = "The clock of a raw counter";
+    let mut document = Document::new(title, title);
+    let intro =
+        "The host's CLOCK_REALTIME against its time-stamp counter, by the feed-forward clock.";
+    document.add(Shown::Page, Section::Paragraph(intro.into()));
+    document.add(Shown::Everywhere, Section::Facts(tables::facts(digest)));
+    document.worth(Worth::Detail);
+    let changes = tables::changes(digest).map(Section::Answer);
+    document.add_all(Shown::Text, changes);
+    let percentiles = || ntp::percentiles(digest).map(Section::Answer);
+    document.add_all(Shown::Text, percentiles());
+    document.page_title("Over time, and on each scale");
+    if digest.points.len() < 2 {
+        let short = "The log is too short for curves.";
+        document.add(Shown::Page, Section::Paragraph(short.into()));
+    }
+    let against = against(digest);
+    let over_time = [
+        figures::offset(digest),
+        figures::skew(digest),
+        figures::difference(digest),
+    ];
+    let deviations = against.iter().map(figures::deviations);
+    let figures = over_time.into_iter().chain(deviations);
+    let figures = figures.flatten().chain(ntp::figures(digest));
+    document.add(Shown::Page, Section::figures(figures));
+    let scales = against.iter().filter_map(tables::deviations);
+    document.add_all(Shown::Everywhere, scales.map(Section::Answer));
+    document.add_all(Shown::Page, percentiles());
+    if let Some(changes) = tables::changes(digest) {
+        document.page_title("Steps and jumps");
+        document.add(Shown::Page, Section::Table(changes));
+    }
+    document.add(Shown::Page, Section::Words(glossary::clock()));
+    document
 }
 
 /// The clock against one other oscillator, or against itself.
@@ -54,45 +78,6 @@ fn against(digest: &Digest) -> [Against; 2] {
             scales: digest.against_reference(),
         },
     ]
-}
-
-/// The same with curves, as one HTML page that asks for nothing from elsewhere.
-pub fn clock_page(digest: &Digest) -> String {
-    let against = against(digest);
-    let over_time = [
-        figures::offset(digest),
-        figures::skew(digest),
-        figures::difference(digest),
-    ];
-    let deviations = against.iter().map(figures::deviations);
-    let figures = over_time.into_iter().chain(deviations);
-    let figures = figures.flatten().chain(ntp::figures(digest));
-    let body = html! {
-        h1 { "The clock of a raw counter" }
-        p { "The host's CLOCK_REALTIME against its time-stamp counter, by the feed-forward clock." }
-        div.facts { (crate::table::markup(&tables::facts(digest))) }
-        h2 { "Over time, and on each scale" }
-        @if digest.points.len() < 2 {
-            p { "The log is too short for curves." }
-        }
-        div.figures {
-            @for figure in figures {
-                (figure.markup())
-            }
-        }
-        @for scales in against.iter().filter_map(tables::deviations) {
-            (crate::table::markup(&scales))
-        }
-        @if let Some(percentiles) = ntp::percentiles(digest) {
-            (crate::table::markup(&percentiles))
-        }
-        @if let Some(changes) = tables::changes(digest) {
-            h2 { "Steps and jumps" }
-            (crate::table::markup(&changes))
-        }
-        (glossary::clock())
-    };
-    document("The clock of a raw counter", &body)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-use super::{Layout, clock_page, clock_text};
+use super::document;
+use crate::layout::Layout;
 use tscap_clock::scripted::{Host, Random};
 use tscap_clock::{StampSource, Tracker, TscCycles};
 use tscap_references::log::{
@@ -52,17 +53,17 @@ fn the_answer_fits_a_screen() {
     let mut digest = digest();
     let changes = digest.changes.clone();
     (0..20).for_each(|_| digest.changes.extend(changes.clone()));
-    let brief = clock_text(&digest, Layout::BRIEF);
+    let brief = document(&digest).text(Layout::BRIEF);
     assert!(brief.lines().count() <= 23, "{brief}");
     assert!(brief.lines().all(|it| it.chars().count() <= 79), "{brief}");
     assert!(brief.starts_with("boot "), "{brief}");
     assert!(brief.ends_with("\n-v tells more\n"), "{brief}");
-    assert!(clock_text(&digest, Layout::WHOLE_THERE).lines().count() > 40);
+    assert!(document(&digest).text(Layout::WHOLE_THERE).lines().count() > 40);
 }
 
 #[test]
 fn the_text_tells_all_that_happened() {
-    let text = clock_text(&digest(), Layout::WHOLE);
+    let text = document(&digest()).text(Layout::WHOLE);
     for part in [
         "boot            boot-1",
         "(3650.1 s; continued 1 time)",
@@ -89,8 +90,8 @@ fn without_another_reference_nothing_is_called_stable() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let told = |digest: &Digest| {
         (
-            words(&clock_text(digest, Layout::WHOLE)),
-            clock_page(digest),
+            words(&document(digest).text(Layout::WHOLE)),
+            document(digest).page(),
         )
     };
     let (text, page) = told(&digest);
@@ -151,7 +152,10 @@ fn exchanges_with_a_server_are_drawn_and_counted() {
         points: (0..60).map(point).collect(),
     }];
     digest.take(Line::Entry(Box::new(entry)));
-    let (text, page) = (clock_text(&digest, Layout::WHOLE), clock_page(&digest));
+    let (text, page) = (
+        document(&digest).text(Layout::WHOLE),
+        document(&digest).page(),
+    );
     // Without the first two, which had no clock beside them.
     for part in [
         "10.9.0.2  exchange off         58",
@@ -174,7 +178,7 @@ fn exchanges_with_a_server_are_drawn_and_counted() {
 
 #[test]
 fn the_page_has_every_curve() {
-    let page = clock_page(&digest());
+    let page = document(&digest()).page();
     assert_eq!(page.matches("<svg").count(), 4);
     for name in [
         "offset θ̂",
@@ -205,9 +209,9 @@ fn a_clock_set_by_a_day_squeezes_no_curve() {
     let day = 86_400_000_000_000;
     for step_ns in [day, -day] {
         let (digest, _) = digest_set(step_ns);
-        let text = clock_text(&digest, Layout::WHOLE);
+        let text = document(&digest).text(Layout::WHOLE);
         assert!(text.contains("(3650.1 s; continued 1 time)"), "{text}");
-        let page = clock_page(&digest);
+        let page = document(&digest).page();
         assert_eq!(page.matches("time, minutes").count(), 3, "{step_ns}");
     }
 }
@@ -215,7 +219,7 @@ fn a_clock_set_by_a_day_squeezes_no_curve() {
 #[test]
 fn a_log_without_entries_is_drawn_too() {
     let mut digest = Digest::default();
-    assert!(clock_page(&digest).contains("too short for curves"));
+    assert!(document(&digest).page().contains("too short for curves"));
     digest.take(Line::Header(Header::new("boot-1")));
-    assert!(clock_text(&digest, Layout::WHOLE).contains("boot-1"));
+    assert!(document(&digest).text(Layout::WHOLE).contains("boot-1"));
 }

@@ -1,69 +1,45 @@
-//! What counters are like, for people: [`counters_text`] for a terminal, [`counters_page`] for a
-//! browser.
+//! What counters are like.
 
 mod figures;
 mod paper;
 mod tables;
 
-use maud::html;
-
+use super::document::{Document, FLUSH, Section, Shown};
 use super::glossary;
-use super::html::{document, notice_list, whereabouts};
-use super::layout::{Layout, Told, Worth};
-use super::words::command;
+use super::layout::Worth;
 use tscap_base::text::table::Table;
 use tscap_lab::counters::Characteristics;
 use tscap_lab::counters::schema::Reference;
 
 /// What was found: warnings, the counters, what reading them takes and their rates, then what is
 /// missing; further tables and the reasons with all of it; last where and how.
-pub fn counters_text(of: &Characteristics, layout: Layout) -> String {
-    let mut told = Told::new(layout, &of.warnings);
-    if layout.is_whole {
-        shown(of).into_iter().for_each(|table| told.table(table));
-    } else {
-        let answers = std::iter::once(tables::counters(of));
-        let answers = answers.chain(tables::access(of)).chain(tables::rates(of));
-        answers.for_each(|table| told.answer(table));
-    }
-    told.gap();
-    told.worth(Worth::Account);
-    let missing = no_oscillator(&of.reference).into_iter();
-    let missing: Vec<_> = match layout.is_whole {
-        true => missing.chain(tables::absent(of)).collect(),
-        false => missing.chain(tables::absent_briefly(of)).collect(),
-    };
-    missing.iter().for_each(|it| told.say(it, ""));
-    told.conditions(&tables::environment(of));
-    told.finish()
-}
-
-/// The same with figures, as one HTML page that asks for nothing from elsewhere.
-pub fn counters_page(of: &Characteristics) -> String {
+pub(super) fn document(of: &Characteristics) -> Document {
     let machine = &of.about.machine;
-    let body = html! {
-        h1 { "The counters of this machine" }
-        p {
-            (machine.cpu) ", " (machine.kernel) "; " code { (command(&of.about.command)) }
-        }
-        (notice_list(&notices(of)))
-        div.figures {
-            @for figure in figures::all(of) {
-                (figure.markup())
-            }
-        }
-        h2 { "Figures" }
-        (crate::table::markup(&tables::ways(of)))
-        @for table in shown(of) {
-            (crate::table::markup(&table))
-        }
-        (whereabouts(&tables::environment(of), machine))
-        (glossary::counters())
-    };
-    document(&format!("Counters: {}", machine.cpu), &body)
+    let title = format!("Counters: {}", machine.cpu);
+    let mut document = Document::new(title, "The counters of this machine");
+    document.add(Shown::Page, Section::ran(&of.about));
+    document.add(Shown::Text, Section::Notices(of.warnings.clone()));
+    document.add(Shown::Page, Section::Notices(notices(of)));
+    document.add(Shown::Page, Section::figures(figures::all(of)));
+    document.page_title("Figures");
+    document.add(Shown::Page, Section::Table(tables::ways(of)));
+    let answers = std::iter::once(tables::counters(of));
+    let answers = answers.chain(tables::access(of)).chain(tables::rates(of));
+    document.add_all(Shown::Brief, answers.map(Section::Answer));
+    document.add_all(Shown::Further, shown(of).into_iter().map(Section::Table));
+    document.add(Shown::Text, Section::Gap);
+    document.worth(Worth::Account);
+    let missing = no_oscillator(&of.reference).into_iter().collect();
+    document.add(Shown::Text, Section::Sentences(FLUSH, missing));
+    let absent = tables::absent_briefly(of).into_iter().collect();
+    document.add(Shown::Brief, Section::Sentences(FLUSH, absent));
+    document.add(Shown::Whole, Section::Sentences(FLUSH, tables::absent(of)));
+    document.conditions(tables::environment(of), machine);
+    document.add(Shown::Page, Section::Words(glossary::counters()));
+    document
 }
 
-/// Tables of both, in the order of the paper.
+/// Tables of the whole text and of the page, in the order of the paper.
 fn shown(of: &Characteristics) -> Vec<Table> {
     let mut tables = vec![tables::counters(of), tables::phases(of)];
     tables.extend(tables::access(of));

@@ -1,4 +1,5 @@
 use super::*;
+use crate::layout::Layout;
 use tscap_lab::counters::fixtures::{by_ptp, characteristics};
 
 /// Notes are folded on a terminal.
@@ -8,7 +9,7 @@ fn words(text: &str) -> String {
 
 #[test]
 fn the_text_has_every_table_and_fits_a_terminal() {
-    let text = counters_text(&characteristics(), Layout::WHOLE);
+    let text = document(&characteristics()).text(Layout::WHOLE);
     let told = words(&text);
     for part in [
         "not read: ptp: there is no PTP hardware clock",
@@ -27,7 +28,7 @@ fn the_text_has_every_table_and_fits_a_terminal() {
         assert!(told.contains(part), "{part}: {text}");
     }
     for layout in [Layout::WHOLE_THERE, Layout::BRIEF] {
-        let text = counters_text(&characteristics(), layout);
+        let text = document(&characteristics()).text(layout);
         assert!(text.starts_with("Counters (Table I)\n"), "{text}");
         for line in text.lines() {
             assert!(line.chars().count() <= layout.columns, "{line}");
@@ -40,7 +41,7 @@ fn the_text_has_every_table_and_fits_a_terminal() {
 #[test]
 fn without_another_oscillator_nothing_is_called_stable() {
     for of in [characteristics(), by_ptp("KVM virtual PTP")] {
-        let shown = [counters_text(&of, Layout::WHOLE), counters_page(&of)];
+        let shown = [document(&of).text(Layout::WHOLE), document(&of).page()];
         for text in shown {
             assert!(!text.to_lowercase().contains("stability"), "{text}");
             let told = words(&text);
@@ -48,12 +49,16 @@ fn without_another_oscillator_nothing_is_called_stable() {
         }
     }
     assert!(
-        words(&counters_text(&by_ptp("hyperv"), Layout::WHOLE))
+        words(&document(&by_ptp("hyperv")).text(Layout::WHOLE))
             .contains("(hyperv) is the clock of")
     );
     let of = by_ptp("igb");
-    assert!(words(&counters_text(&of, Layout::WHOLE)).contains("Stability by /dev/ptp0 (IV-A)"));
-    assert!(!counters_text(&of, Layout::WHOLE).contains("nothing here says"));
+    assert!(words(&document(&of).text(Layout::WHOLE)).contains("Stability by /dev/ptp0 (IV-A)"));
+    assert!(
+        !document(&of)
+            .text(Layout::WHOLE)
+            .contains("nothing here says")
+    );
 }
 
 #[test]
@@ -63,7 +68,7 @@ fn the_page_draws_boxes_and_rates_and_fetches_nothing() {
         of.about.machine.cpu = name.into();
         of.warnings = vec![name.into()];
         of.absent[0].why = name.into();
-        let page = counters_page(&of);
+        let page = document(&of).page();
         assert_eq!(page.matches("<svg").count(), drawings);
         for part in ["<script", "http:", "https:", "src=", "url("] {
             assert!(!page.contains(part), "{part}");
@@ -87,6 +92,6 @@ fn one_look_is_told_too() {
         counter.rate.clear();
         counter.course.clear();
     }
-    assert!(counters_text(&of, Layout::WHOLE).contains("1 idle"));
-    assert!(counters_page(&of).contains("</html>"));
+    assert!(document(&of).text(Layout::WHOLE).contains("1 idle"));
+    assert!(document(&of).page().contains("</html>"));
 }

@@ -1,5 +1,4 @@
-//! Measurements of delays for people: [`delay_text`] for a terminal, [`delay_page`] for a
-//! browser; one, or several beside each other.
+//! Measurements of delays: one, or several beside each other.
 
 mod figures;
 mod histogram;
@@ -8,12 +7,9 @@ mod sentences;
 mod tables;
 mod view;
 
-use maud::{Markup, html};
-
-use super::figures::Figure;
+use super::document::{Document, FLUSH, INDENTED, Section, Shown};
 use super::glossary;
-use super::html::{document, facts_of, notice_list};
-use super::layout::{Layout, Told, Worth};
+use super::layout::Worth;
 use super::table::Table;
 use super::words::command;
 use sentences::{account, certificate, certified_briefly, names, spot};
@@ -24,84 +20,97 @@ use view::{View, passage_names, views};
 /// What was measured: warnings, the delays, the account, what is known of the maximum and the
 /// slowest packets; last where and how. With all of it each passage by itself, and the papers'
 /// figures.
-pub fn delay_text(measurements: &[&Measurement], layout: Layout) -> String {
-    match layout.is_whole {
-        true => whole_text(measurements, layout),
-        false => brief_text(measurements, layout),
+pub fn document(measurements: &[&Measurement]) -> Document {
+    let passages: Vec<String> = passage_names(measurements).concat();
+    let title = format!("Delay, packet by packet: {}", passages.join(", "));
+    let mut document = Document::new(title, "Delay, packet by packet");
+    let is_one = measurements.len() == 1;
+    for (measurement, name) in measurements.iter().zip(names(measurements)) {
+        let ran = Section::Ran {
+            name: (!is_one).then_some(name),
+            machine: measurement.about.measured_machine(),
+            command: command(&measurement.about.command),
+        };
+        document.add(Shown::Page, ran);
     }
+    document.add(Shown::Everywhere, Section::Notices(notices(measurements)));
+    told_briefly(&mut document, measurements);
+    told(&mut document, measurements);
+    drawn(&mut document, measurements);
+    document
 }
 
-fn brief_text(measurements: &[&Measurement], layout: Layout) -> String {
-    let mut told = Told::new(layout, &notices(measurements));
-    if let Some(table) = tables::briefly(measurements) {
-        told.table(table);
-    }
+/// As the brief text.
+fn told_briefly(document: &mut Document, measurements: &[&Measurement]) {
+    let table = tables::briefly(measurements).map(Section::Table);
+    document.add_all(Shown::Brief, table);
     let views = views(measurements);
-    told.worth(Worth::Account);
+    document.worth(Worth::Account);
     for (measurement, names) in measurements.iter().zip(passage_names(measurements)) {
         for (passage, name) in measurement.passages.iter().zip(names) {
             let Some(exit) = passage.exits.first() else {
                 continue;
             };
-            let account = account(&exit.account);
+            let account = account(&exit.account).to_vec();
             match measurements {
                 [only] if only.passages.len() == 1 => {
-                    told.gap();
-                    account.iter().for_each(|it| told.say(it, ""));
+                    let account = Section::Sentences(FLUSH, account);
+                    document.add_all(Shown::Brief, [Section::Gap, account]);
                 }
-                _ => told.section(&name, &account),
+                _ => document.add(Shown::Brief, Section::Titled(name, account)),
             }
         }
     }
-    told.worth(Worth::Detail);
-    for view in views.iter().filter(|view| view.is_first) {
+    document.worth(Worth::Detail);
+    let first = || views.iter().filter(|view| view.is_first);
+    for view in first() {
         let certificate = certified_briefly(&view.delays.certificate);
-        told.gap();
-        told.say(&format!("{}: {certificate}", view.name()), "");
+        let said = vec![format!("{}: {certificate}", view.name())];
+        document.add_all(
+            Shown::Brief,
+            [Section::Gap, Section::Sentences(FLUSH, said)],
+        );
     }
-    for view in views.iter().filter(|view| view.is_first) {
+    for view in first() {
         let title = match views.len() {
             1 => "The slowest".to_owned(),
             _ => format!("The slowest: {}", view.passage),
         };
-        if let Some(table) = tables::slowest_briefly(title, view.delays) {
-            told.table(table);
-        }
+        let slowest = tables::slowest_briefly(title, view.delays);
+        document.add_all(Shown::Brief, slowest.map(Section::Table));
     }
     for measurement in measurements {
-        told.conditions(&tables::environment(measurement));
+        let conditions = conditions(measurement);
+        document.add(Shown::Brief, conditions);
     }
-    told.finish()
 }
 
-fn whole_text(measurements: &[&Measurement], layout: Layout) -> String {
-    let mut told = Told::new(layout, &notices(measurements));
+/// As the whole text.
+fn told(document: &mut Document, measurements: &[&Measurement]) {
     for (measurement, name) in measurements.iter().zip(names(measurements)) {
         if measurements.len() > 1 {
-            told.gap();
-            told.say(&format!("== {name}"), "");
+            document.add(Shown::Whole, Section::Title(format!("== {name}")));
         }
         for passage in &measurement.passages {
-            told.gap();
-            told.say(&passage.name, "");
-            figures_of(measurement, passage, &mut told);
-            told.gap();
-            told.say(&spot(&passage.entry), "  ");
-            for exit in &passage.exits {
-                account_of(exit).iter().for_each(|it| told.say(it, "  "));
-            }
+            document.add(Shown::Whole, Section::Title(passage.name.clone()));
+            figures_of(document, measurement, passage);
+            let mut accounts = vec![spot(&passage.entry)];
+            accounts.extend(passage.exits.iter().flat_map(account_of));
+            let accounts = Section::Sentences(INDENTED, accounts);
+            document.add_all(Shown::Whole, [Section::Gap, accounts]);
         }
-        told.conditions(&tables::environment(measurement));
+        document.add(Shown::Whole, conditions(measurement));
     }
     if let Some(table) = tables::beside_paper(measurements) {
-        told.gap();
-        told.say(&table.title, "");
-        for row in table.rows {
-            told.say(&format!("{}: {}; paper: {}", row[0], row[1], row[2]), "  ");
-        }
-        table.notes.iter().for_each(|note| told.say(note, "  "));
+        let rows = table.rows.iter();
+        let rows = rows.map(|row| format!("{}: {}; paper: {}", row[0], row[1], row[2]));
+        let sentences = rows.chain(table.notes).collect();
+        document.add(Shown::Whole, Section::Titled(table.title, sentences));
     }
-    told.finish()
+}
+
+fn conditions(measurement: &Measurement) -> Section {
+    Section::conditions(tables::environment(measurement), &measurement.about.machine)
 }
 
 /// The account of an exit.
@@ -112,22 +121,22 @@ fn account_of(exit: &Exit) -> Vec<String> {
 }
 
 /// Statistics, certificates and the slowest packets of a passage.
-fn figures_of(measurement: &Measurement, passage: &Passage, told: &mut Told) {
-    if let Some(table) = tables::upright(measurement, passage) {
-        told.table(table);
-    }
+fn figures_of(document: &mut Document, measurement: &Measurement, passage: &Passage) {
+    let upright = tables::upright(measurement, passage).map(Section::Table);
+    document.add_all(Shown::Whole, upright);
     for exit in &passage.exits {
         if let Some(delays) = &exit.delays {
             let certificate = certificate(&delays.certificate);
-            told.gap();
-            told.say(&format!("{}: {certificate}", exit.point), "");
+            let said = vec![format!("{}: {certificate}", exit.point)];
+            document.add_all(
+                Shown::Whole,
+                [Section::Gap, Section::Sentences(FLUSH, said)],
+            );
         }
     }
     let delays = passage.exits.first().and_then(|exit| exit.delays.as_ref());
     let slowest = delays.and_then(|it| tables::slowest("The slowest".to_owned(), it));
-    if let Some(table) = slowest {
-        told.table(table);
-    }
+    document.add_all(Shown::Whole, slowest.map(Section::Table));
 }
 
 /// What must be known before any figure.
@@ -152,99 +161,68 @@ fn notices(measurements: &[&Measurement]) -> Vec<String> {
     notices.collect()
 }
 
-/// The same with pictures, as one HTML page that asks for nothing from elsewhere.
-pub fn delay_page(measurements: &[&Measurement]) -> String {
-    let passages: Vec<String> = passage_names(measurements).concat();
-    let title = format!("Delay, packet by packet: {}", passages.join(", "));
+/// As a page.
+fn drawn(document: &mut Document, measurements: &[&Measurement]) {
     let views = views(measurements);
-    let body = html! {
-        h1 { "Delay, packet by packet" }
-        @for (measurement, name) in measurements.iter().zip(names(measurements)) {
-            p {
-                @if measurements.len() > 1 {
-                    b { (name) } ": "
-                }
-                (measurement.about.measured_machine()) "; "
-                code { (command(&measurement.about.command)) }
-            }
-        }
-        (notice_list(&notices(measurements)))
-        (statistics(measurements, &views))
-        (over_time(&views))
-        (maximum(measurements, &views))
-        h2 { "What became of every packet" }
-        div.facts {
-            @if let Some(table) = tables::accounts(measurements) {
-                (crate::table::markup(&table))
-            }
-        }
-        h2 { "Where and how" }
-        @for (measurement, name) in measurements.iter().zip(names(measurements)) {
-            @let environment = tables::environment(measurement);
-            @let title = if measurements.len() > 1 { name } else { String::new() };
-            (facts_of(&Table { title, ..environment }, &measurement.about.machine))
-        }
-        (glossary::delay())
-    };
-    document(&title, &body)
+    statistics(document, measurements, &views);
+    document.page_title("Over time");
+    let figures = figures::first(&views).into_iter();
+    let figures = figures.chain(figures::over_time(&views));
+    document.add(Shown::Page, Section::figures(figures));
+    maximum(document, measurements, &views);
+    document.page_title("What became of every packet");
+    let accounts = tables::accounts(measurements).map(Section::Facts);
+    document.add_all(Shown::Page, accounts);
+    document.page_title("Where and how");
+    for (measurement, name) in measurements.iter().zip(names(measurements)) {
+        let environment = tables::environment(measurement);
+        let title = if measurements.len() > 1 {
+            name
+        } else {
+            String::new()
+        };
+        let facts = Table {
+            title,
+            ..environment
+        };
+        let conditions = Section::conditions(facts, &measurement.about.machine);
+        document.add(Shown::Page, conditions);
+    }
+    document.add(Shown::Page, Section::Words(glossary::delay()));
 }
 
-fn statistics(measurements: &[&Measurement], views: &[View<'_>]) -> Markup {
-    html! {
-        h2 { "How long it takes" }
-        @if views.is_empty() {
-            p { "No packet was matched." }
-        }
-        @let tables = [
-            tables::delays(measurements),
-            tables::rfc8219(measurements),
-            tables::corrected(measurements),
-            tables::beside_paper(measurements),
-        ];
-        @for table in tables.iter().flatten() {
-            (crate::table::markup(table))
-        }
-        @let ranges = figures::ranges(views).into_iter();
-        (pictures(ranges.chain(figures::histograms(views))))
+fn statistics(document: &mut Document, measurements: &[&Measurement], views: &[View<'_>]) {
+    document.page_title("How long it takes");
+    if views.is_empty() {
+        let nothing = "No packet was matched.".to_owned();
+        document.add(Shown::Page, Section::Paragraph(nothing));
     }
-}
-
-fn over_time(views: &[View<'_>]) -> Markup {
-    html! {
-        h2 { "Over time" }
-        (pictures(figures::first(views).into_iter().chain(figures::over_time(views))))
-    }
+    let tables = [
+        tables::delays(measurements),
+        tables::rfc8219(measurements),
+        tables::corrected(measurements),
+        tables::beside_paper(measurements),
+    ];
+    let tables = tables.into_iter().flatten();
+    document.add_all(Shown::Page, tables.map(Section::Table));
+    let ranges = figures::ranges(views).into_iter();
+    let figures = ranges.chain(figures::histograms(views));
+    document.add(Shown::Page, Section::figures(figures));
 }
 
 /// What is known of it, and the packets that are nearest to it.
-fn maximum(measurements: &[&Measurement], views: &[View<'_>]) -> Markup {
-    html! {
-        h2 { "The maximum" }
-        ul {
-            @for view in views {
-                li { (view.name()) ": " (certificate(&view.delays.certificate)) }
-            }
-        }
-        @if let Some(table) = tables::certificates(measurements) {
-            (crate::table::markup(&table))
-        }
-        @for view in views.iter().filter(|view| view.is_first) {
-            @let title = format!("The slowest: {}", view.name());
-            @if let Some(table) = tables::slowest(title, view.delays) {
-                (crate::table::markup(&table))
-            }
-        }
-    }
-}
-
-fn pictures(figures: impl Iterator<Item = Figure>) -> Markup {
-    html! {
-        div.figures {
-            @for figure in figures {
-                (figure.markup())
-            }
-        }
-    }
+fn maximum(document: &mut Document, measurements: &[&Measurement], views: &[View<'_>]) {
+    document.page_title("The maximum");
+    let certificates = views.iter();
+    let certificates = certificates
+        .map(|view| format!("{}: {}", view.name(), certificate(&view.delays.certificate)));
+    let certificates = Section::Sentences(FLUSH, certificates.collect());
+    document.add(Shown::Page, certificates);
+    let first = views.iter().filter(|view| view.is_first);
+    let slowest = first
+        .filter_map(|view| tables::slowest(format!("The slowest: {}", view.name()), view.delays));
+    let tables = tables::certificates(measurements).into_iter();
+    document.add_all(Shown::Page, tables.chain(slowest).map(Section::Table));
 }
 
 #[cfg(test)]

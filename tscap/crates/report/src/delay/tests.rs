@@ -1,4 +1,5 @@
-use super::{Layout, delay_page, delay_text};
+use super::document;
+use crate::layout::Layout;
 use crate::tests::drawings::drawings;
 use tscap_delay::fixtures::{hooks, mirror, nothing, odd, rtt};
 use tscap_delay::schema::{Account, Certificate, Measurement};
@@ -25,11 +26,11 @@ fn all() -> [Vec<Measurement>; 7] {
 }
 
 fn text(measurements: &[Measurement]) -> String {
-    delay_text(&measurements.iter().collect::<Vec<_>>(), Layout::WHOLE)
+    document(&measurements.iter().collect::<Vec<_>>()).text(Layout::WHOLE)
 }
 
 fn page(measurements: &[Measurement]) -> String {
-    delay_page(&measurements.iter().collect::<Vec<_>>())
+    document(&measurements.iter().collect::<Vec<_>>()).page()
 }
 
 /// Words of the line of a table that begins with some.
@@ -48,7 +49,7 @@ fn the_text_fits_a_terminal() {
     for measurements in all() {
         let measurements: Vec<_> = measurements.iter().collect();
         for layout in [Layout::WHOLE_THERE, Layout::BRIEF] {
-            for line in delay_text(&measurements, layout).lines() {
+            for line in document(&measurements).text(layout).lines() {
                 // No number that can be measured is as long as those of `odd`.
                 let is_odd = line.contains("9,223,372") || line.contains("9.2e18");
                 assert!(line.chars().count() <= layout.columns || is_odd, "{line}");
@@ -62,7 +63,7 @@ fn the_text_fits_a_terminal() {
 #[test]
 fn the_answer_comes_first_and_the_paper_only_if_it_is_asked_for() {
     let measurement = hooks();
-    let brief = delay_text(&[&measurement], Layout::BRIEF);
+    let brief = document(&[&measurement]).text(Layout::BRIEF);
     let name = &measurement.passages[0].name;
     assert!(
         brief.starts_with(&format!("{name}: delay, ns\nexit ")),
@@ -75,7 +76,7 @@ fn the_answer_comes_first_and_the_paper_only_if_it_is_asked_for() {
             .unwrap_or_else(|| panic!("{part}: {brief}"))
     };
     assert!(place("\ntap ") < place("20,007 entered") && place("20,007 entered") < place("\nOn "));
-    let whole = delay_text(&[&measurement], Layout::WHOLE);
+    let whole = document(&[&measurement]).text(Layout::WHOLE);
     for part in ["Beside the paper", "PDV", "governor"] {
         assert!(
             whole.contains(part) && !brief.contains(part),
@@ -151,7 +152,7 @@ fn a_correction_is_taken_off() {
     assert!(text.contains("812.5 ns, the mean of cable.json"), "{text}");
     let page = page(&[measurement]);
     assert!(page.contains("Corrected delay, ns") && page.contains("corrected mean"));
-    assert!(!delay_page(&[&hooks()]).contains("Corrected delay"));
+    assert!(!document(&[&hooks()]).page().contains("Corrected delay"));
 }
 
 #[test]
@@ -238,9 +239,13 @@ fn the_papers_numbers_stand_beside() {
     }
     let mut loaded = hooks();
     loaded.method.parallel = Some("50 Mbit/s of 192-byte frames on p0".into());
-    assert!(delay_page(&[&loaded]).contains(">45.695 / 5.420<"));
+    assert!(document(&[&loaded]).page().contains(">45.695 / 5.420<"));
     loaded.method.load = Some("paper on CPU 1".into());
-    assert!(delay_page(&[&loaded]).contains("71.563 / 10.368 on 1 core"));
+    assert!(
+        document(&[&loaded])
+            .page()
+            .contains("71.563 / 10.368 on 1 core")
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod verdicts;
 use maud::{Markup, html};
 
 use super::chart::{Chart, Series, Shape};
-use super::html::FIGURE_STYLE as STYLE;
+use super::document::FIGURE_STYLE as STYLE;
 use super::table::Table;
 use super::words::stamp;
 use tscap_lab::compare::schema::{Comparison, Subject};
@@ -68,7 +68,7 @@ impl Figure {
     }
 
     /// As HTML.
-    pub fn markup(&self) -> Markup {
+    pub(super) fn markup(&self) -> Markup {
         html! {
             figure {
                 figcaption { (self.title) }

@@ -1,14 +1,10 @@
-//! Residences between layers for people: [`layers_text`] for a terminal, [`layers_page`] for a
-//! browser, [`layers_lines`] for a table that refreshes.
+//! Residences between layers, and [`lines`] for a table that refreshes.
 
 mod figures;
 mod tables;
 
-use maud::html;
-
-use super::html::{document, facts_of, notice_list};
-use super::layout::{Layout, Told, Worth};
-use super::words::command;
+use super::document::{Document, FLUSH, Section, Shown};
+use super::layout::Worth;
 use tscap_base::text::numbers::counted;
 use tscap_base::text::table::Table;
 use tscap_flows::layers::schema::{FlowResidences, Residences};
@@ -17,47 +13,59 @@ use tscap_flows::layers::schema::{FlowResidences, Residences};
 const DETAILED: usize = 2;
 
 /// The times of a flow as lines of a table that fit `columns`.
-pub fn layers_lines(flow: &FlowResidences, columns: usize) -> Vec<String> {
+pub fn lines(flow: &FlowResidences, columns: usize) -> Vec<String> {
     let lines = |table: Table| table.lines_within(columns).into_iter().skip(1);
     tables::times(flow).into_iter().flat_map(lines).collect()
 }
 
 /// What was found: warnings, the times of all packets, the layers with what became of packets
 /// there, and the flows that come first (two, unless all is told); last where and how.
-pub fn layers_text(of: &Residences, layout: Layout) -> String {
-    let mut told = Told::new(layout, &notices(of));
-    times_of(&of.all, &mut told);
-    told.gap();
-    told.worth(Worth::Account);
-    told.under(tables::layers(of), "");
-    tables::sentences(of).iter().for_each(|it| told.say(it, ""));
+pub(super) fn document(of: &Residences) -> Document {
+    let mut document = Document::new("Residence between layers", "Residence between layers");
+    document.add(Shown::Page, Section::ran(&of.about));
+    document.add(Shown::Everywhere, Section::Notices(notices(of)));
+    document.add(Shown::Text, times_of(&of.all));
+    let figures = figures::residences(&of.all);
+    document.add(Shown::Page, Section::figures(figures));
+    document.page_title("Layers");
+    document.add(Shown::Text, Section::Gap);
+    document.worth(Worth::Account);
+    document.add(Shown::Everywhere, Section::Under(FLUSH, tables::layers(of)));
+    let sentences = Section::Sentences(FLUSH, tables::sentences(of));
+    document.add(Shown::Everywhere, sentences);
     let (shown, left) = shown(of);
-    let others = (of.others.packets > 0).then_some(&of.others);
-    let is_told = layout.is_whole || shown.len() <= DETAILED;
-    let flows = if is_told { shown } else { &[] };
-    told.worth(Worth::Detail);
-    for flow in flows.iter().chain(others) {
-        times_of(flow, &mut told);
+    for flow in std::iter::once(&of.all).chain(shown) {
+        document.page_title(tables::name(flow));
+        let nothing = || Section::Paragraph("No packet was seen at two layers.".into());
+        let times = tables::times(flow).map(Section::Table);
+        document.add(Shown::Page, times.unwrap_or_else(nothing));
     }
-    let left = left + (shown.len() - flows.len()) as u64;
-    if left > 0 {
-        told.gap();
-        let left = counted(left, "flow");
-        told.say(
-            &format!("and {left} more: -v and --top show more, --json all"),
-            "",
-        );
+    document.worth(Worth::Detail);
+    let (detailed, undetailed) = match shown.len() <= DETAILED {
+        true => (Shown::Text, 0),
+        false => (Shown::Whole, shown.len() as u64),
+    };
+    document.add_all(detailed, shown.iter().map(times_of));
+    if of.others.packets > 0 {
+        document.add(Shown::Text, times_of(&of.others));
     }
-    told.conditions(&tables::environment(of));
-    told.finish()
+    for (shown, left) in [(Shown::Brief, left + undetailed), (Shown::Whole, left)] {
+        if left > 0 {
+            let left = counted(left, "flow");
+            let more = format!("and {left} more: -v and --top show more, --json all");
+            document.add_all(shown, [Section::Gap, Section::Sentences(FLUSH, vec![more])]);
+        }
+    }
+    document.conditions(tables::environment(of), &of.about.machine);
+    document
 }
 
 /// A flow and its times.
-fn times_of(flow: &FlowResidences, told: &mut Told) {
+fn times_of(flow: &FlowResidences) -> Section {
     let title = tables::name(flow);
     match tables::times(flow) {
-        Some(times) => told.table(Table { title, ..times }),
-        None => told.section(&title, &[]),
+        Some(times) => Section::Table(Table { title, ..times }),
+        None => Section::Titled(title, Vec::new()),
     }
 }
 
@@ -75,43 +83,6 @@ fn notices(of: &Residences) -> Vec<String> {
         format!("partial: ended early, after {packets}")
     });
     of.warnings.iter().cloned().chain(partial).collect()
-}
-
-/// The same with a picture, as one HTML page that asks for nothing from elsewhere.
-pub fn layers_page(of: &Residences) -> String {
-    let (shown, _) = shown(of);
-    let environment = tables::environment(of);
-    let body = html! {
-        h1 { "Residence between layers" }
-        p {
-            (of.about.machine.cpu) ", " (of.about.machine.kernel) "; "
-            code { (command(&of.about.command)) }
-        }
-        (notice_list(&notices(of)))
-        div.figures {
-            @if let Some(figure) = figures::residences(&of.all) {
-                (figure.markup())
-            }
-        }
-        h2 { "Layers" }
-        (crate::table::markup(&tables::layers(of)))
-        ul {
-            @for sentence in tables::sentences(of) {
-                li { (sentence) }
-            }
-        }
-        @for flow in std::iter::once(&of.all).chain(shown) {
-            h2 { (tables::name(flow)) }
-            @if let Some(table) = tables::times(flow) {
-                (crate::table::markup(&table))
-            } @else {
-                p { "No packet was seen at two layers." }
-            }
-        }
-        h2 { "Where and how" }
-        (facts_of(&environment, &of.about.machine))
-    };
-    document("Residence between layers", &body)
 }
 
 #[cfg(test)]

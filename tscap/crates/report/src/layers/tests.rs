@@ -1,12 +1,13 @@
 use super::*;
+use crate::layout::Layout;
 use crate::saved::Saved;
 use tscap_flows::layers::fixtures::residences;
 
 #[test]
 fn the_text_fits_a_terminal_and_says_what_became_of_packets() {
-    let text = layers_text(&residences(), Layout::WHOLE);
+    let text = document(&residences()).text(Layout::WHOLE);
     for layout in [Layout::WHOLE_THERE, Layout::BRIEF] {
-        let text = layers_text(&residences(), layout);
+        let text = document(&residences()).text(layout);
         assert!(
             text.lines()
                 .all(|line| line.chars().count() <= layout.columns),
@@ -34,7 +35,7 @@ fn the_text_fits_a_terminal_and_says_what_became_of_packets() {
 
 #[test]
 fn the_page_draws_the_residences() {
-    let page = layers_page(&residences());
+    let page = document(&residences()).page();
     assert_eq!(page.matches("<figure>").count(), 1, "{page}");
     assert!(page.contains("xdp → tcx"));
     assert!(!page.contains("<script"));

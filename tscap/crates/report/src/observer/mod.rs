@@ -1,62 +1,38 @@
-//! What captures do to passing traffic, for people: [`observer_text`] for a terminal,
-//! [`observer_page`] for a browser.
+//! What captures do to passing traffic.
 
 mod figures;
 mod tables;
 
-use maud::html;
-
+use super::document::{Document, Section, Shown};
 use super::glossary;
-use super::html::{document, notice_list, whereabouts};
-use super::layout::{Layout, Told};
-use super::words::command;
 use tscap_base::text::numbers::counted;
 use tscap_lab::compare::statistics::against;
 use tscap_lab::observer::Observation;
 use tscap_lab::observer::schema::Verdict;
 
 /// What was found: warnings, the verdicts, the figures; last where and how.
-pub fn observer_text(observation: &Observation, layout: Layout) -> String {
-    let mut told = Told::new(layout, &notices(observation));
-    let verdicts: Vec<_> = observation.verdicts.iter().map(sentence).collect();
-    told.verdicts(&verdicts);
-    told.answer(tables::round_trips(observation));
-    told.answer(tables::streams(observation));
-    told.conditions(&tables::environment(observation));
-    told.finish()
-}
-
-/// The same with figures, as one HTML page that asks for nothing from elsewhere.
-pub fn observer_page(observation: &Observation) -> String {
+pub(super) fn document(observation: &Observation) -> Document {
     let machine = &observation.about.machine;
-    let body = html! {
-        h1 { "What a capture does to the traffic it watches" }
-        p {
-            (machine.cpu) ", " (machine.kernel) "; " code { (command(&observation.about.command)) }
-        }
-        (notice_list(&notices(observation)))
-        h2 { "Against no capture" }
-        ul {
-            @for verdict in &observation.verdicts {
-                li { (sentence(verdict)) }
-            }
-        }
-        div.figures {
-            @for figure in figures::all(observation) {
-                (figure.markup())
-            }
-        }
-        h2 { "Figures" }
-        (crate::table::markup(&tables::round_trips(observation)))
-        (crate::table::markup(&tables::streams(observation)))
-        (crate::table::markup(&tables::verdicts(observation)))
-        (whereabouts(&tables::environment(observation), machine))
-        (glossary::comparison())
-    };
-    document(
-        &format!("What a capture does to traffic: {}", machine.cpu),
-        &body,
-    )
+    let mut document = Document::new(
+        format!("What a capture does to traffic: {}", machine.cpu),
+        "What a capture does to the traffic it watches",
+    );
+    document.add(Shown::Page, Section::ran(&observation.about));
+    document.add(Shown::Everywhere, Section::Notices(notices(observation)));
+    document.page_title("Against no capture");
+    let verdicts = observation.verdicts.iter().map(sentence).collect();
+    document.add(Shown::Everywhere, Section::Verdicts(verdicts));
+    document.add(Shown::Page, Section::figures(figures::all(observation)));
+    document.page_title("Figures");
+    let tables = [
+        tables::round_trips(observation),
+        tables::streams(observation),
+    ];
+    document.add_all(Shown::Everywhere, tables.map(Section::Answer));
+    document.add(Shown::Page, Section::Table(tables::verdicts(observation)));
+    document.conditions(tables::environment(observation), machine);
+    document.add(Shown::Page, Section::Words(glossary::comparison()));
+    document
 }
 
 fn notices(observation: &Observation) -> Vec<String> {
@@ -90,11 +66,12 @@ fn sentence(verdict: &Verdict) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Layout;
     use tscap_lab::observer::fixtures::observation;
 
     #[test]
     fn every_watcher_is_told_with_its_verdicts() {
-        let text = observer_text(&observation(), Layout::WHOLE);
+        let text = document(&observation()).text(Layout::WHOLE);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [
             "round trip, median: with tcpdump it is more than with no capture by 1.50×",
@@ -114,7 +91,7 @@ mod tests {
         observation.about.machine.cpu = name.into();
         observation.method.programs = vec![name.into()];
         observation.warnings = vec![name.into()];
-        let page = observer_page(&observation);
+        let page = document(&observation).page();
         // The ratios, and the tail of the round trips.
         assert_eq!(page.matches("<svg").count(), 2);
         for part in ["<script", "http:", "https:", "src=", "url("] {
@@ -140,9 +117,10 @@ mod tests {
             subject.cpu_ns_per_kib.clear();
         }
         assert!(
-            observer_text(&observation, Layout::WHOLE)
+            document(&observation)
+                .text(Layout::WHOLE)
                 .contains("partial: ended early, after 0 whole rounds")
         );
-        assert!(observer_page(&observation).contains("</html>"));
+        assert!(document(&observation).page().contains("</html>"));
     }
 }

@@ -1,15 +1,11 @@
-//! The quality of flows for people: [`qos_text`] for a terminal, [`qos_page`] for a browser,
-//! [`qos_lines`] for a table that refreshes.
+//! The quality of flows, and [`lines`] for a table that refreshes.
 
 mod figures;
 mod lines;
 mod tables;
 
-use maud::html;
-
-use super::html::{document, facts_of, notice_list};
-use super::layout::{Layout, List, Told, Worth};
-use super::words::command;
+use super::document::{Document, FLUSH, INDENTED, Section, Shown};
+use super::layout::{List, Worth};
 use tscap_base::text::numbers::counted;
 use tscap_flows::schema::{FlowReport, Quality};
 
@@ -19,49 +15,78 @@ const DETAILED: usize = 2;
 const DRAWN: usize = 5;
 
 /// Flows as lines of a table: its head, then two lines each.
-pub fn qos_lines(flows: &[FlowReport]) -> Vec<String> {
+pub fn flow_lines(flows: &[FlowReport]) -> Vec<String> {
     let flows = flows.iter().flat_map(lines::flow_lines);
     std::iter::once(lines::head()).chain(flows).collect()
 }
 
 /// What was found: warnings, the flows that come first, the account, and the figures of each of
 /// these flows (of two, unless all is told); last where and how.
-pub fn qos_text(quality: &Quality, layout: Layout) -> String {
-    let mut told = Told::new(layout, &notices(quality));
+pub(super) fn document(quality: &Quality) -> Document {
+    let mut document = Document::new("Quality of flows", "Quality of flows");
+    document.add(Shown::Page, Section::ran(&quality.about));
+    document.add(Shown::Everywhere, Section::Notices(notices(quality)));
+    told(&mut document, quality);
+    drawn(&mut document, quality);
+    document.conditions(tables::environment(quality), &quality.about.machine);
+    document
+}
+
+/// As text.
+fn told(document: &mut Document, quality: &Quality) {
     let top = usize::try_from(quality.method.top).unwrap_or(usize::MAX);
     let shown = &quality.flows[..top.min(quality.flows.len())];
     if !shown.is_empty() {
-        told.list(List {
+        let entries = shown.iter().map(|it| lines::flow_lines(it).to_vec());
+        let list = List {
             head: lines::head(),
-            entries: shown
-                .iter()
-                .map(|it| lines::flow_lines(it).to_vec())
-                .collect(),
+            entries: entries.collect(),
             left_out: quality.flows.len() - shown.len(),
             name: "flow",
             advice: "-v and --top show more, --json all",
-        });
+        };
+        document.add(Shown::Text, Section::List(list));
         let mut all = shown.iter();
         if all.any(|flow| flow.retransmissions.is_some_and(|it| it.segments > 0)) {
-            told.say("*: bytes of TCP that were seen again", "");
+            let star = vec!["*: bytes of TCP that were seen again".to_owned()];
+            document.add(Shown::Text, Section::Sentences(FLUSH, star));
         }
     }
-    told.gap();
-    told.worth(Worth::Account);
-    tables::account(quality)
-        .iter()
-        .for_each(|it| told.say(it, ""));
-    if layout.is_whole || shown.len() <= DETAILED {
-        told.worth(Worth::Detail);
-        for flow in shown {
-            told.section(&lines::name(flow), &lines::sentences(flow));
-            if let Some(table) = lines::times(flow, "") {
-                told.under(table, "  ");
-            }
-        }
-    }
-    told.conditions(&tables::environment(quality));
-    told.finish()
+    document.add(Shown::Text, Section::Gap);
+    document.worth(Worth::Account);
+    let account = tables::account(quality);
+    document.add(Shown::Text, Section::Sentences(FLUSH, account));
+    document.worth(Worth::Detail);
+    let detailed = match shown.len() <= DETAILED {
+        true => Shown::Text,
+        false => Shown::Whole,
+    };
+    shown.iter().for_each(|it| flow(document, detailed, it));
+}
+
+/// As a page.
+fn drawn(document: &mut Document, quality: &Quality) {
+    let drawn = &quality.flows[..DRAWN.min(quality.flows.len())];
+    document.page_title("Flows");
+    let flows = match tables::flows(quality) {
+        Some(table) => Section::Table(table),
+        None => Section::Paragraph("No packet was of a flow.".into()),
+    };
+    document.add(Shown::Page, flows);
+    drawn.iter().for_each(|it| flow(document, Shown::Page, it));
+    document.page_title("Over time");
+    document.add(Shown::Page, Section::figures(figures::all(drawn)));
+    document.page_title("What became of every packet");
+    let account = tables::account(quality);
+    document.add(Shown::Page, Section::Sentences(FLUSH, account));
+}
+
+/// What is told of a flow, and its times.
+fn flow(document: &mut Document, shown: Shown, flow: &FlowReport) {
+    let sentences = lines::sentences(flow);
+    document.add(shown, Section::Titled(lines::name(flow), sentences));
+    let times = lines::times(flow, "").map(|times| Section::Under(INDENTED, times));
+    document.add_all(shown, times);
 }
 
 /// What must be known before any figure.
@@ -71,52 +96,6 @@ fn notices(quality: &Quality) -> Vec<String> {
         format!("partial: ended early, after {packets}")
     });
     quality.warnings.iter().cloned().chain(partial).collect()
-}
-
-/// The same with pictures, as one HTML page that asks for nothing from elsewhere.
-pub fn qos_page(quality: &Quality) -> String {
-    let drawn = &quality.flows[..DRAWN.min(quality.flows.len())];
-    let environment = tables::environment(quality);
-    let body = html! {
-        h1 { "Quality of flows" }
-        p {
-            (quality.about.measured_machine()) "; "
-            code { (command(&quality.about.command)) }
-        }
-        (notice_list(&notices(quality)))
-        h2 { "Flows" }
-        @if let Some(table) = tables::flows(quality) {
-            (crate::table::markup(&table))
-        } @else {
-            p { "No packet was of a flow." }
-        }
-        @for flow in drawn {
-            h2 { (lines::name(flow)) }
-            ul {
-                @for sentence in lines::sentences(flow) {
-                    li { (sentence) }
-                }
-            }
-            @if let Some(table) = lines::times(flow, "") {
-                (crate::table::markup(&table))
-            }
-        }
-        h2 { "Over time" }
-        div.figures {
-            @for figure in figures::all(drawn) {
-                (figure.markup())
-            }
-        }
-        h2 { "What became of every packet" }
-        ul {
-            @for sentence in tables::account(quality) {
-                li { (sentence) }
-            }
-        }
-        h2 { "Where and how" }
-        (facts_of(&environment, &quality.about.machine))
-    };
-    document("Quality of flows", &body)
 }
 
 #[cfg(test)]

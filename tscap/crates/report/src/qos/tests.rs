@@ -1,12 +1,13 @@
 use super::*;
+use crate::layout::Layout;
 use crate::saved::Saved;
 use tscap_flows::fixtures::{nothing, streams};
 
 #[test]
 fn the_text_fits_a_terminal_and_says_each_figure() {
-    let text = qos_text(&streams(), Layout::WHOLE);
+    let text = document(&streams()).text(Layout::WHOLE);
     for layout in [Layout::WHOLE_THERE, Layout::BRIEF] {
-        let text = qos_text(&streams(), layout);
+        let text = document(&streams()).text(layout);
         assert!(
             text.lines()
                 .all(|line| line.chars().count() <= layout.columns),
@@ -44,7 +45,7 @@ fn each_row_has_the_unit_that_fits_it() {
     let gaps = quality.flows[0].inter_arrival.as_mut().expect("gaps");
     (gaps.min_ns, gaps.p50_ns, gaps.mean_ns) = (1_980, Some(2_130), 3_400.0);
     (gaps.max_ns, gaps.bound_ns) = (1_000_000_000, Some(2));
-    let text = qos_text(&quality, Layout::BRIEF);
+    let text = document(&quality).text(Layout::BRIEF);
     let row = text
         .lines()
         .find(|line| line.trim_start().starts_with("gap, "));
@@ -54,13 +55,13 @@ fn each_row_has_the_unit_that_fits_it() {
         ("µs", "1.98", "3.40", "2.13")
     );
     assert_eq!(words[words.len() - 3..], ["1,000,000", "2", "ns"]);
-    let page = qos_page(&quality);
+    let page = document(&quality).page();
     assert!(page.contains("gap, µs") && page.contains(">2 ns<") && page.contains(">3.40 µs<"));
 }
 
 #[test]
 fn the_page_draws_the_first_flows() {
-    let page = qos_page(&streams());
+    let page = document(&streams()).page();
     assert_eq!(page.matches("<figure>").count(), 3, "{page}");
     assert!(page.contains("seen again, B"));
     // A column that says nothing of any flow.
@@ -70,9 +71,13 @@ fn the_page_draws_the_first_flows() {
 
 #[test]
 fn of_nothing_there_are_a_text_and_a_page() {
-    let text = qos_text(&nothing(), Layout::WHOLE);
+    let text = document(&nothing()).text(Layout::WHOLE);
     assert!(text.contains("0 packets = 0 in 0 flows"), "{text}");
-    assert!(qos_page(&nothing()).contains("No packet was of a flow"));
+    assert!(
+        document(&nothing())
+            .page()
+            .contains("No packet was of a flow")
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ use tscap_streams::fixtures::capture::{Capture, NOW, TAI_OFFSET_S, stream};
 use tscap_streams::{Sent, StreamId};
 
 use super::*;
+use crate::layout::Layout;
 
 fn sent(frames: &[(u16, u64)]) -> Sent {
     let id = |flow| StreamId { run: 0x1234, flow };
@@ -29,7 +30,7 @@ fn a_whole_run_reads_well() {
     capture.statistics(0, StampPath::Ktime, &[TAI_OFFSET_S]);
     let report = capture.read(&sent(&[(0, 1_002)]));
     assert_eq!(
-        streams_text(&report, Layout::WHOLE),
+        document(&report).text(Layout::WHOLE),
         "\
 vb: 1,001 frames = 1,001 of streams + 0 others + 0 malformed
 
@@ -48,7 +49,7 @@ the clocks' part ±20 ns on one host; from another host also the difference of t
 "
     );
     assert_eq!(
-        streams_text(&report, Layout::BRIEF),
+        document(&report).text(Layout::BRIEF),
         "\
 vb: 1,001 frames = 1,001 of streams + 0 others + 0 malformed
 
@@ -82,7 +83,7 @@ fn many_streams_fit_a_screen() {
         report.interfaces[0].streams.push(more);
     }
     report.warnings = vec!["some of the file can't be read".into(); 20];
-    let brief = streams_text(&report, Layout::BRIEF);
+    let brief = document(&report).text(Layout::BRIEF);
     assert!(brief.lines().count() <= 23, "{brief}");
     assert!(brief.lines().all(|it| it.chars().count() <= 79), "{brief}");
     for part in [
@@ -93,7 +94,7 @@ fn many_streams_fit_a_screen() {
     ] {
         assert!(brief.contains(part), "{part}: {brief}");
     }
-    let whole = streams_text(&report, Layout::WHOLE_THERE);
+    let whole = document(&report).text(Layout::WHOLE_THERE);
     assert!(whole.contains("flow 59: "), "{whole}");
     assert!(whole.lines().all(|it| it.chars().count() <= 79), "{whole}");
     assert_eq!(whole.matches("can't be read").count(), 20);
@@ -140,7 +141,7 @@ fn a_path_delay_has_a_bound_where_the_sender_has_the_receivers_clocks() {
         assert_eq!(delay.path_ns.as_ref().unwrap().min, 300 + ahead_ns);
         assert_eq!(delay.clocks_ns, clocks_ns, "{ahead_ns}");
         assert_eq!(delay.intervals.tsc_pairs, tsc_pairs, "{ahead_ns}");
-        let text = streams_text(&report, Layout::WHOLE);
+        let text = document(&report).text(Layout::WHOLE);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let is_known = text.contains("path delay ±20 ns by the clocks");
         assert_eq!(is_known, clocks_ns.is_some(), "{text}");
@@ -157,7 +158,7 @@ fn the_file_of_another_program_has_no_path_delay() {
     capture.stream(Headers::V4, 0, 0, 5_000);
     capture.stream(Headers::V4, 1, 10_000, 7_000);
     let report = capture.read(&Sent::new());
-    let text = streams_text(&report, Layout::WHOLE);
+    let text = document(&report).text(Layout::WHOLE);
     assert!(
         text.contains("path delay: not available (not a file of tscap"),
         "{text}"

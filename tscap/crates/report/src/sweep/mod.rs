@@ -1,16 +1,13 @@
-//! A sweep of loss for people: [`sweep_text`] for a terminal, [`sweep_page`] for a
-//! browser.
+//! A sweep of loss.
 
 mod figures;
 mod sessions;
 mod tables;
 
-use maud::html;
-
+use super::document::{Document, FEW_POINTS, Section, Shown};
 use super::glossary;
-use super::html::{FEW_POINTS, document, notice_list, whereabouts};
-use super::layout::{Layout, Told, Worth};
-use super::words::{command, number};
+use super::layout::Worth;
+use super::words::number;
 use tscap_base::text::numbers::counted;
 use tscap_lab::loss::schema::Sweep;
 
@@ -20,58 +17,35 @@ pub(super) use tables::environment;
 
 /// What a sweep found: warnings, from which sizes on nothing was lost, how good the model was,
 /// and each point; with all of it what the stages cost; last where and how.
-pub fn sweep_text(sweep: &Sweep, layout: Layout) -> String {
-    let mut told = Told::new(layout, &notices(sweep));
-    if let Some(sessions) = sessions(sweep) {
-        told.answer(sessions);
-    }
-    if let Some(accuracy) = accuracy(sweep) {
-        told.section("Prediction", &[accuracy]);
-    }
-    told.worth(Worth::Detail);
-    told.answer(tables::points(sweep));
-    if layout.is_whole {
-        told.table(tables::costs(sweep));
-    }
-    told.conditions(&environment(sweep));
-    told.finish()
-}
-
-/// The same with curves, as one HTML page that asks for nothing from elsewhere.
-pub fn sweep_page(sweep: &Sweep) -> String {
+pub(super) fn document(sweep: &Sweep) -> Document {
     let machine = &sweep.about.machine;
-    let body = html! {
-        h1 { "Where a capture loses frames" }
-        p {
-            (machine.cpu) ", " (machine.kernel) "; " code { (command(&sweep.about.command)) }
-        }
-        (notice_list(&notices(sweep)))
-        h2 { "Loss, measured and predicted" }
-        @if let Some(accuracy) = accuracy(sweep) {
-            p { (accuracy) }
-        }
-        @let figures = figures::losses(sweep);
-        @if figures.is_empty() {
-            p.note { (FEW_POINTS) }
-        }
-        div.figures {
-            @for figure in figures {
-                (figure.markup())
-            }
-        }
-        @if let Some(sessions) = sessions(sweep) {
-            (crate::table::markup(&sessions))
-        }
-        (crate::table::markup(&tables::points(sweep)))
-        h2 { "What the stages cost" }
-        (crate::table::markup(&tables::costs(sweep)))
-        (whereabouts(&environment(sweep), machine))
-        (glossary::sweep())
-    };
-    document(
-        &format!("Where a capture loses frames: {}", machine.cpu),
-        &body,
-    )
+    let mut document = Document::new(
+        format!("Where a capture loses frames: {}", machine.cpu),
+        "Where a capture loses frames",
+    );
+    document.add(Shown::Page, Section::ran(&sweep.about));
+    document.add(Shown::Everywhere, Section::Notices(notices(sweep)));
+    document.page_title("Loss, measured and predicted");
+    let accuracy = accuracy(sweep);
+    document.add_all(Shown::Page, accuracy.clone().map(Section::Paragraph));
+    let figures = figures::losses(sweep);
+    if figures.is_empty() {
+        document.add(Shown::Page, Section::Remark(FEW_POINTS.into()));
+    }
+    document.add(Shown::Page, Section::figures(figures));
+    let sessions = sessions(sweep).map(Section::Answer);
+    document.add_all(Shown::Everywhere, sessions);
+    if let Some(accuracy) = accuracy {
+        let prediction = Section::Titled("Prediction".into(), vec![accuracy]);
+        document.add(Shown::Text, prediction);
+    }
+    document.worth(Worth::Detail);
+    document.add(Shown::Everywhere, Section::Answer(tables::points(sweep)));
+    document.page_title("What the stages cost");
+    document.add(Shown::Further, Section::Table(tables::costs(sweep)));
+    document.conditions(environment(sweep), machine);
+    document.add(Shown::Page, Section::Words(glossary::sweep()));
+    document
 }
 
 fn notices(sweep: &Sweep) -> Vec<String> {

@@ -1,4 +1,5 @@
-use super::{Layout, sweep_page, sweep_text};
+use super::document;
+use crate::layout::Layout;
 use tscap_lab::loss::fixtures::sweep;
 use tscap_lab::loss::schema::Sweep;
 
@@ -13,7 +14,7 @@ fn rate_sweep() -> Sweep {
 #[test]
 fn every_point_is_told_with_what_was_predicted() {
     let sweep = sweep();
-    let text = sweep_text(&sweep, Layout::WHOLE);
+    let text = document(&sweep).text(Layout::WHOLE);
     let (sessions, points) = text.split_once("Every point").unwrap();
     assert!(sessions.starts_with("Smallest frame sizes"), "{text}");
     // Each program with each of both snaplens.
@@ -49,11 +50,11 @@ fn what_must_be_known_comes_first() {
     let mut sweep = sweep();
     sweep.about.partial = true;
     sweep.warnings = vec!["busy machine".into()];
-    let text = sweep_text(&sweep, Layout::WHOLE);
+    let text = document(&sweep).text(Layout::WHOLE);
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("busy machine"));
     assert_eq!(lines.next(), Some("partial: ended early, after 12 points"));
-    assert!(sweep_page(&sweep).contains("<li>busy machine</li>"));
+    assert!(document(&sweep).page().contains("<li>busy machine</li>"));
 }
 
 #[test]
@@ -63,7 +64,7 @@ fn the_text_fits_a_terminal() {
             columns,
             is_whole: false,
         };
-        let text = sweep_text(&sweep(), layout);
+        let text = document(&sweep()).text(layout);
         let fits = |line: &str| line.chars().count() <= columns.max(79);
         assert!(text.lines().all(fits), "{columns}: {text}");
         assert!(!text.contains("What the stages cost"), "{text}");
@@ -72,7 +73,7 @@ fn the_text_fits_a_terminal() {
 
 #[test]
 fn there_is_a_chart_for_each_setting() {
-    let page = sweep_page(&sweep());
+    let page = document(&sweep()).page();
     // For each of both snaplens loss, its places and the load; and both together.
     assert_eq!(page.matches("<svg").count(), 2 * 3 + 1);
     for name in [
@@ -89,7 +90,7 @@ fn there_is_a_chart_for_each_setting() {
         assert!(page.contains(name), "{name}");
     }
     assert!(page.contains("frame size, B"));
-    let over_rate = sweep_page(&rate_sweep());
+    let over_rate = document(&rate_sweep()).page();
     assert!(over_rate.contains("frames a second, million"));
     for (start, _) in page.match_indices("<svg") {
         let end = start + page[start..].find("</svg>").unwrap() + "</svg>".len();
@@ -106,11 +107,11 @@ fn names_are_text_and_nothing_is_fetched() {
     sweep.method.peers = vec![name.into()];
     sweep.about.command = vec![name.into()];
     sweep.warnings = vec![name.into()];
-    let page = sweep_page(&sweep);
+    let page = document(&sweep).page();
     for part in ["<script", "http:", "https:", "src=", "url("] {
         assert!(!page.contains(part), "{part}");
     }
-    assert!(!sweep_text(&sweep, Layout::WHOLE).contains('\x1b'));
+    assert!(!document(&sweep).text(Layout::WHOLE).contains('\x1b'));
 }
 
 #[test]
@@ -118,8 +119,12 @@ fn a_sweep_without_points_is_drawn() {
     let mut sweep = sweep();
     sweep.points.clear();
     (sweep.about.partial, sweep.accuracy) = (true, None);
-    assert!(sweep_text(&sweep, Layout::WHOLE).contains("partial: ended early, after 0 points"));
-    assert!(sweep_page(&sweep).contains("</html>"));
+    assert!(
+        document(&sweep)
+            .text(Layout::WHOLE)
+            .contains("partial: ended early, after 0 points")
+    );
+    assert!(document(&sweep).page().contains("</html>"));
 }
 
 /// What was not sent at the rate asked for says nothing of that rate.
@@ -132,12 +137,12 @@ fn a_point_below_its_rate_is_marked_and_in_no_curve() {
         point.gap = Some(12);
         point.rate_asked = Some(point.rate_sent());
     }
-    let drawn = |sweep: &Sweep| sweep_page(sweep).matches("<svg").count();
-    assert!(!sweep_text(&sweep, Layout::WHOLE).contains("gap 12*"));
+    let drawn = |sweep: &Sweep| document(sweep).page().matches("<svg").count();
+    assert!(!document(&sweep).text(Layout::WHOLE).contains("gap 12*"));
     assert!(drawn(&sweep) > 0);
     for point in &mut sweep.points {
         point.rate_asked = Some(point.rate_sent() / 0.98);
     }
-    assert!(sweep_text(&sweep, Layout::WHOLE).contains("gap 12*"));
+    assert!(document(&sweep).text(Layout::WHOLE).contains("gap 12*"));
     assert_eq!(drawn(&sweep), 0);
 }

@@ -1,6 +1,7 @@
 use super::{all, recorded};
 use crate::chart::{Axis, Chart, Scale, Series, Shape, width};
-use crate::{delay_page, page, sweep_page};
+use crate::text::document;
+use crate::{delay, sweep};
 use tscap_delay::fixtures as delays;
 use tscap_lab::loss::fixtures;
 
@@ -37,7 +38,7 @@ fn series(drawing: &str) -> Vec<(String, String)> {
 #[test]
 fn every_drawing_is_sound_and_told() {
     for comparison in all() {
-        let page = page(&comparison);
+        let page = document(&comparison).page();
         let mut ids: Vec<String> = Vec::new();
         for drawing in drawings(&page) {
             let document = roxmltree::Document::parse(drawing).unwrap();
@@ -68,7 +69,7 @@ fn every_drawing_is_sound_and_told() {
 
 #[test]
 fn every_stamp_is_drawn_in_every_chart() {
-    let page = page(&recorded());
+    let page = document(&recorded()).page();
     let drawings = drawings(&page);
     // Intervals; density, tail and autocorrelation of the cost; inter-arrival
     // times of two patterns; loss by size and by gap.
@@ -95,7 +96,7 @@ fn every_stamp_is_drawn_in_every_chart() {
 /// Without colour: each stamp has a marker of its own.
 #[test]
 fn stamps_differ_by_more_than_colour() {
-    let page = page(&recorded());
+    let page = document(&recorded()).page();
     let loss = drawings(&page)[7];
     let mut markers: Vec<_> = roxmltree::Document::parse(loss)
         .unwrap()
@@ -141,10 +142,10 @@ fn no_two_names_of_a_legend_overlap() {
     let many = many.markup().into_string();
     let pages = [
         many,
-        page(&recorded()),
-        page(&super::both_ways()),
-        sweep_page(&fixtures::sweep()),
-        delay_page(&[&delays::hooks(), &delays::mirror(), &delays::rtt()]),
+        document(&recorded()).page(),
+        document(&super::both_ways()).page(),
+        sweep::document(&fixtures::sweep()).page(),
+        delay::document(&[&delays::hooks(), &delays::mirror(), &delays::rtt()]).page(),
     ];
     let mut rows = 0;
     for page in &pages {

@@ -1,6 +1,7 @@
 use super::drawings::drawings;
 use super::{all, both_ways, live, recorded};
-use crate::{Layout, clock_page, delay_page, page, sweep_page, text};
+use crate::text::document;
+use crate::{Layout, clock, delay, sweep};
 use tscap_delay::fixtures as delays;
 use tscap_lab::loss::fixtures;
 use tscap_references::log::{Digest, Header, Line};
@@ -8,7 +9,7 @@ use tscap_references::log::{Digest, Header, Line};
 #[test]
 fn the_page_asks_for_nothing_from_elsewhere() {
     for comparison in all() {
-        let page = page(&comparison);
+        let page = document(&comparison).page();
         for part in ["http:", "https:", "src=", "url(", "@import", "<script"] {
             assert!(!page.contains(part), "{part}");
         }
@@ -38,62 +39,76 @@ fn names_are_text_and_nothing_else() {
             precision.intervals_from = name.into();
         }
     }
-    let html = page(&hostile);
+    let html = document(&hostile).page();
     assert!(!html.contains("<script") && !html.contains("\"' onload"));
     assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     for drawing in drawings(&html) {
         roxmltree::Document::parse(&drawing.replace('\x1b', "")).unwrap();
     }
-    assert!(!text(&hostile, Layout::WHOLE).contains('\x1b'));
+    assert!(!document(&hostile).text(Layout::WHOLE).contains('\x1b'));
 }
 
 #[test]
 fn what_must_be_known_comes_first() {
     let mut comparison = recorded();
-    assert!(text(&comparison, Layout::WHOLE).starts_with("noisy machine: a hypervisor took 3.1 %"));
+    assert!(
+        document(&comparison)
+            .text(Layout::WHOLE)
+            .starts_with("noisy machine: a hypervisor took 3.1 %")
+    );
     comparison.warnings.clear();
     comparison.about.partial = true;
     assert!(
-        text(&comparison, Layout::WHOLE)
+        document(&comparison)
+            .text(Layout::WHOLE)
             .starts_with("partial: ended early, after 5 whole rounds\n")
     );
-    let html = page(&comparison);
+    let html = document(&comparison).page();
     let (partial, verdicts) = (html.find("partial: ended"), html.find("Verdicts"));
     assert!(partial.is_some() && partial < verdicts);
     comparison.about.partial = false;
-    assert!(text(&comparison, Layout::WHOLE).starts_with("Verdicts\n"));
-    assert!(!page(&comparison).contains("class=\"notices\""));
+    assert!(
+        document(&comparison)
+            .text(Layout::WHOLE)
+            .starts_with("Verdicts\n")
+    );
+    assert!(!document(&comparison).page().contains("class=\"notices\""));
 }
 
 #[test]
 fn live_traffic_says_what_is_not_known() {
-    let page = page(&live());
+    let page = document(&live()).page();
     assert!(page.contains("live traffic carries no send stamps"));
     assert!(page.contains("how many frames of live traffic were sent"));
     assert_eq!(drawings(&page).len(), 4);
-    assert!(text(&live(), Layout::WHOLE).contains("2,000 frames of live traffic of each stamp"));
+    assert!(
+        document(&live())
+            .text(Layout::WHOLE)
+            .contains("2,000 frames of live traffic of each stamp")
+    );
 }
 
 #[test]
 fn interrupts_off_have_their_table_and_figure() {
     let titles = ["Interrupts off around", "interrupts on and off"];
     for title in titles {
-        assert!(!page(&recorded()).contains(title), "{title}");
-        assert!(page(&both_ways()).contains(title), "{title}");
+        assert!(!document(&recorded()).page().contains(title), "{title}");
+        assert!(document(&both_ways()).page().contains(title), "{title}");
     }
 }
 
 fn pages() -> Vec<String> {
     let mut clock = Digest::default();
     clock.take(Line::Header(Header::new("boot-1")));
-    let comparisons = all().into_iter().map(|comparison| page(&comparison));
+    let comparisons = all()
+        .into_iter()
+        .map(|comparison| document(&comparison).page());
     comparisons
-        .chain([sweep_page(&fixtures::sweep()), clock_page(&clock)])
-        .chain([delay_page(&[
-            &delays::hooks(),
-            &delays::mirror(),
-            &delays::rtt(),
-        ])])
+        .chain([
+            sweep::document(&fixtures::sweep()).page(),
+            clock::document(&clock).page(),
+        ])
+        .chain([delay::document(&[&delays::hooks(), &delays::mirror(), &delays::rtt()]).page()])
         .collect()
 }
 
@@ -123,7 +138,7 @@ fn no_two_columns_have_one_name() {
 /// Where a row does not fit, each cell stands on a line of its own with its column's name.
 #[test]
 fn a_narrow_page_names_the_column_of_each_cell() {
-    let page = page(&recorded());
+    let page = document(&recorded()).page();
     assert!(page.contains("attr(data-column)"));
     for body in texts(&page, "<table class=\"rows\">", "</table>") {
         let cells = body.matches("<td").count();
@@ -199,8 +214,8 @@ fn a_curve_of_one_point_is_left_out_and_that_is_said() {
         subject.loss_by_size.truncate(1);
         subject.loss_by_gap.truncate(1);
     }
-    let page = page(&quick);
+    let page = document(&quick).page();
     assert!(!page.contains("Loss against the gap between frames"));
     assert!(page.contains("no curves: one size and one pace"));
-    assert!(!super::super::page(&recorded()).contains("no curves"));
+    assert!(!document(&recorded()).page().contains("no curves"));
 }

@@ -1,7 +1,8 @@
 //! What the paper shows of its patterns and of loss.
 
 use super::recorded;
-use crate::{Layout, page, text};
+use crate::Layout;
+use crate::text::document;
 use tscap_lab::compare::schema::{Comparison, KernelStamp, LossMethod, Precision};
 
 /// With what an earlier tscap did not measure.
@@ -51,8 +52,8 @@ pub(crate) fn whole() -> Comparison {
 
 #[test]
 fn each_pattern_has_the_density_and_the_memory_of_its_costs() {
-    let earlier = page(&recorded());
-    let page = page(&whole());
+    let earlier = document(&recorded()).page();
+    let page = document(&whole()).page();
     for pattern in ["voip", "hd"] {
         for title in [
             "Density of the cost of a stamp",
@@ -68,20 +69,25 @@ fn each_pattern_has_the_density_and_the_memory_of_its_costs() {
 #[test]
 fn the_kernels_own_stamp_stands_beside_ours() {
     let whole = whole();
-    let text = text(&whole, Layout::WHOLE);
+    let text = document(&whole).text(Layout::WHOLE);
     for pattern in ["voip", "hd"] {
         let row = format!("{pattern}, kernel");
         // Delay and interval error; its cost is not known.
         assert_eq!(text.matches(&row).count(), 2, "{text}");
     }
-    assert!(!super::super::text(&recorded(), Layout::WHOLE).contains("voip, kernel"));
-    assert!(page(&whole).contains(">kernel</text>"));
+    assert!(
+        !document(&recorded())
+            .text(Layout::WHOLE)
+            .contains("voip, kernel")
+    );
+    assert!(document(&whole).page().contains(">kernel</text>"));
 }
 
 #[test]
 fn loss_has_intervals_and_leaves_out_what_was_not_sent() {
     let mut whole = whole();
-    let words = text(&whole, Layout::WHOLE)
+    let words = document(&whole)
+        .text(Layout::WHOLE)
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ");
@@ -90,7 +96,7 @@ fn loss_has_intervals_and_leaves_out_what_was_not_sent() {
             .contains("sent from CPU 0, received on CPU 1, captured on CPU 0 with a ring of 4 MiB"),
         "{words}"
     );
-    let shown = page(&whole);
+    let shown = document(&whole).page();
     assert!(shown.contains("bars: 95 % of the mean of the rounds"));
     assert!(shown.contains("Loss against the gap between frames"));
     for subject in &mut whole.subjects {
@@ -99,7 +105,7 @@ fn loss_has_intervals_and_leaves_out_what_was_not_sent() {
             point.rates = vec![0.9e6; 10];
         }
     }
-    let shown = page(&whole);
+    let shown = document(&whole).page();
     assert!(!shown.contains("Loss against the gap between frames"));
     assert!(shown.contains("Loss against frame size"));
 }

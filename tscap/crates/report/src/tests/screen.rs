@@ -1,12 +1,12 @@
 //! An answer fits a screen, and with all of it nothing is left out.
 
 use super::{both_ways, recorded};
-use crate::{
-    Layout, counters_text, delay_text, layers_text, observer_text, qos_text, sweep_text, text,
-};
+use crate::text::document;
+use crate::{Layout, counters, delay, layers, observer, qos, sweep};
 use tscap_delay::fixtures::{hooks, mirror, nothing, rtt};
-use tscap_flows as qos;
-use tscap_lab::{counters, loss, observer};
+use tscap_flows as flows;
+use tscap_lab::loss;
+use tscap_lab::{counters as counted, observer as observed};
 
 /// A terminal of 80 columns and 24 lines, with a prompt, and without the last column.
 const LINES: usize = 23;
@@ -57,17 +57,21 @@ fn a_comparison_fits() {
         let verdicts = comparison.verdicts.clone();
         comparison.verdicts.extend(verdicts);
     }
-    let brief = text(&comparison, Layout::BRIEF);
+    let brief = document(&comparison).text(Layout::BRIEF);
     assert!(
         brief.contains("\nVerdicts\n") && brief.contains("verdicts more: -v"),
         "{brief}"
     );
     assert!(brief.contains("Cost of a stamp"), "{brief}");
-    check("compare", |layout| text(&comparison, layout), "governor ");
+    check(
+        "compare",
+        |layout| document(&comparison).text(layout),
+        "governor ",
+    );
     // One that is quiet is told with all its verdicts.
     let mut quiet = recorded();
     quiet.warnings.clear();
-    let brief = unfolded(&text(&quiet, Layout::BRIEF));
+    let brief = unfolded(&document(&quiet).text(Layout::BRIEF));
     assert!(
         quiet
             .verdicts
@@ -86,7 +90,11 @@ fn a_sweep_fits() {
         point.size = size;
         sweep.points.push(point);
     }
-    check("loss", |layout| sweep_text(&sweep, layout), "1,058");
+    check(
+        "loss",
+        |layout| sweep::document(&sweep).text(layout),
+        "1,058",
+    );
 }
 
 #[test]
@@ -98,15 +106,19 @@ fn delays_fit() {
         passage.name = format!("in{number} → out{number}");
         one.passages.push(passage);
     }
-    check("delay", |layout| delay_text(&[&one], layout), "in9 → out9");
+    check(
+        "delay",
+        |layout| delay::document(&[&one]).text(layout),
+        "in9 → out9",
+    );
     // Several beside each other, a row each.
     let several = [hooks(), mirror(), rtt(), nothing()];
     let several: Vec<_> = several.iter().collect();
-    let brief = delay_text(&several, Layout::BRIEF);
+    let brief = delay::document(&several).text(Layout::BRIEF);
     assert!(brief.lines().count() <= LINES, "{brief}");
     // That of one is whole.
     let one = hooks();
-    let brief = unfolded(&delay_text(&[&one], Layout::BRIEF));
+    let brief = unfolded(&delay::document(&[&one]).text(Layout::BRIEF));
     for part in [
         "min mean median p99 max ±",
         "matched + 7 lost inside",
@@ -118,13 +130,13 @@ fn delays_fit() {
 
 #[test]
 fn flows_fit() {
-    let mut quality = qos::fixtures::streams();
+    let mut quality = flows::fixtures::streams();
     check(
         "qos of two flows",
         |layout| {
             let mut quality = quality.clone();
             quality.warnings = warnings();
-            qos_text(&quality, layout)
+            qos::document(&quality).text(layout)
         },
         "governor ",
     );
@@ -135,8 +147,12 @@ fn flows_fit() {
         flow.packets = 5_000 + number;
         quality.flows.push(flow);
     }
-    check("qos", |layout| qos_text(&quality, layout), "5,037");
-    let brief = qos_text(&quality, Layout::BRIEF);
+    check(
+        "qos",
+        |layout| qos::document(&quality).text(layout),
+        "5,037",
+    );
+    let brief = qos::document(&quality).text(Layout::BRIEF);
     assert!(
         brief.contains("flows more: -v and --top show more"),
         "{brief}"
@@ -144,13 +160,13 @@ fn flows_fit() {
     // Ten of them are on a screen as far as there is room.
     quality.warnings.clear();
     quality.method.top = 10;
-    let brief = qos_text(&quality, Layout::BRIEF);
+    let brief = qos::document(&quality).text(Layout::BRIEF);
     assert!((18..=LINES).contains(&brief.lines().count()), "{brief}");
 }
 
 #[test]
 fn residences_fit() {
-    let mut residences = qos::layers::fixtures::residences();
+    let mut residences = flows::layers::fixtures::residences();
     residences.warnings = warnings();
     for flow in &mut residences.flows {
         flow.name = "10.9.8.7:6 → 10.9.8.6:5 udp".into();
@@ -160,21 +176,25 @@ fn residences_fit() {
     residences.flows.extend(flows);
     check(
         "layers",
-        |layout| layers_text(&residences, layout),
+        |layout| layers::document(&residences).text(layout),
         "10.9.8.7:6",
     );
 }
 
 #[test]
 fn counters_fit() {
-    let mut of = counters::fixtures::characteristics();
+    let mut of = counted::fixtures::characteristics();
     of.warnings = warnings();
-    check("counters", |layout| counters_text(&of, layout), "governor ");
+    check(
+        "counters",
+        |layout| counters::document(&of).text(layout),
+        "governor ",
+    );
 }
 
 #[test]
 fn an_observation_fits() {
-    let mut observation = observer::fixtures::observation();
+    let mut observation = observed::fixtures::observation();
     observation.warnings = warnings();
     for _ in 0..3 {
         let verdicts = observation.verdicts.clone();
@@ -182,7 +202,7 @@ fn an_observation_fits() {
     }
     check(
         "observer",
-        |layout| observer_text(&observation, layout),
+        |layout| observer::document(&observation).text(layout),
         "governor ",
     );
 }

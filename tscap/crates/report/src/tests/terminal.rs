@@ -1,5 +1,6 @@
 use super::{both_ways, empty, live, odd, recorded, without_tsc};
-use crate::{Layout, page, text};
+use crate::Layout;
+use crate::text::document;
 use tscap_lab::compare::fixtures;
 use tscap_lab::compare::schema::Comparison;
 
@@ -7,7 +8,7 @@ use tscap_lab::compare::schema::Comparison;
 fn the_table_fits_a_terminal() {
     for comparison in [recorded(), both_ways(), live(), without_tsc(), empty()] {
         for layout in [Layout::WHOLE_THERE, Layout::BRIEF] {
-            for line in text(&comparison, layout).lines() {
+            for line in document(&comparison).text(layout).lines() {
                 assert!(line.chars().count() <= layout.columns, "{line}");
                 assert_eq!(line, line.trim_end());
             }
@@ -15,7 +16,7 @@ fn the_table_fits_a_terminal() {
     }
     let mut odd = odd();
     odd.verdicts.clear();
-    let text = text(&odd, Layout::WHOLE);
+    let text = document(&odd).text(Layout::WHOLE);
     assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
 }
 
@@ -24,7 +25,7 @@ fn the_table_fits_a_terminal() {
 fn the_answer_comes_first() {
     let mut comparison = recorded();
     comparison.warnings.clear();
-    let brief = text(&comparison, Layout::BRIEF);
+    let brief = document(&comparison).text(Layout::BRIEF);
     assert!(brief.starts_with("Verdicts\n"), "{brief}");
     let machine = brief.find("\nOn AMD EPYC").expect("where it was");
     let costs = brief.find("Cost of a stamp: ").expect("what it costs");
@@ -56,7 +57,7 @@ fn the_table_tells_what_was_measured() {
     (all.p50, all.p99, all.p99_9) = (Some(35), Some(47), None);
     ktime.frame.as_mut().unwrap().autocorrelation[0] = -0.25;
     ktime.loss_by_size[0].lost = 500;
-    let text = text(&comparison, Layout::WHOLE);
+    let text = document(&comparison).text(Layout::WHOLE);
     assert_eq!(
         line(&text, "ktime     3"),
         [
@@ -94,8 +95,12 @@ fn the_table_tells_what_was_measured() {
 /// What an earlier tscap recorded has none of it.
 #[test]
 fn interrupts_on_and_off_stand_side_by_side() {
-    assert!(!text(&recorded(), Layout::WHOLE).contains("nterrupts"));
-    let text = text(&both_ways(), Layout::WHOLE);
+    assert!(
+        !document(&recorded())
+            .text(Layout::WHOLE)
+            .contains("nterrupts")
+    );
+    let text = document(&both_ways()).text(Layout::WHOLE);
     assert_eq!(
         line(&text, "ktime, on"),
         [
@@ -114,11 +119,15 @@ fn interrupts_on_and_off_stand_side_by_side() {
 fn outliers_are_told_with_their_causes() {
     let mut comparison = fixtures::comparison();
     let shown = |comparison: &Comparison| {
-        let text = text(comparison, Layout::WHOLE);
+        let text = document(comparison).text(Layout::WHOLE);
         let start = text.find("Frames whose stamp cost").expect("a table");
         text[start..].to_owned()
     };
-    assert!(!text(&recorded(), Layout::WHOLE).contains("Frames whose stamp cost"));
+    assert!(
+        !document(&recorded())
+            .text(Layout::WHOLE)
+            .contains("Frames whose stamp cost")
+    );
     let told = shown(&comparison);
     assert_eq!(
         line(&told, "ktime"),
@@ -127,7 +136,7 @@ fn outliers_are_told_with_their_causes() {
             "(94.8)"
         ]
     );
-    assert!(page(&comparison).contains("interrupt, %"));
+    assert!(document(&comparison).page().contains("interrupt, %"));
     let why = "this kernel does not export kstat to programs";
     comparison.method.causes_unknown = Some(why.into());
     let told = shown(&comparison);
@@ -136,5 +145,5 @@ fn outliers_are_told_with_their_causes() {
         told.contains(&format!("causes are unknown: {why}")),
         "{told}"
     );
-    assert!(page(&comparison).contains(why));
+    assert!(document(&comparison).page().contains(why));
 }
