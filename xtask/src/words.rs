@@ -31,7 +31,7 @@ pub fn check() -> Result<()> {
         let faults = if file.extension().is_some_and(|it| it == "rs") {
             of_source(&list, &text)
         } else {
-            list.in_text(1, &text)
+            list.in_document(&text)
         };
         found.extend(
             faults
@@ -55,10 +55,10 @@ fn of_source(list: &List, text: &str) -> Vec<(usize, String)> {
     for (line, part) in source::parts(text) {
         match part {
             Part::Comment(text) => {
-                found.extend(list.in_text(line, &text));
+                found.extend(list.in_source(line, &text));
                 found.extend(issues(line, &text));
             }
-            Part::Literal(text) => found.extend(list.in_text(line, &text)),
+            Part::Literal(text) => found.extend(list.in_source(line, &text)),
             Part::Name(name) => found.extend(list.of_name(&name).map(|fault| (line, fault))),
         }
     }

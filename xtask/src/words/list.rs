@@ -2,6 +2,8 @@
 
 use anyhow::{Result, bail};
 
+/// What a line begins with whose words are banned in documents only.
+const OF_DOCUMENTS: &str = "docs: ";
 /// What a line of the list may write for any of several words.
 const NUMBER: &str = "<n>";
 const UNIT: &str = "<unit>";
@@ -17,6 +19,8 @@ pub struct List {
 struct Phrase {
     words: Vec<String>,
     better: String,
+    /// Sources may have it.
+    of_documents: bool,
 }
 
 impl List {
@@ -35,25 +39,27 @@ impl List {
             if let Some(name) = quoted(words.trim()) {
                 names.push((name.to_owned(), better));
             } else {
-                let words = words.split_whitespace().map(str::to_lowercase).collect();
-                phrases.push(Phrase { words, better });
+                let of_documents = words.strip_prefix(OF_DOCUMENTS);
+                let words = of_documents.unwrap_or(words);
+                phrases.push(Phrase {
+                    words: words.split_whitespace().map(str::to_lowercase).collect(),
+                    better,
+                    of_documents: of_documents.is_some(),
+                });
             }
         }
         Ok(Self { phrases, names })
     }
 
-    /// What is wrong in a text that begins in `line`, each with its line.
-    pub fn in_text(&self, line: usize, text: &str) -> Vec<(usize, String)> {
-        let words = words(line, text);
-        let mut found = Vec::new();
-        for at in 0..words.len() {
-            for phrase in &self.phrases {
-                if phrase.begins(&words[at..]) {
-                    found.push((words[at].line, phrase.fault()));
-                }
-            }
-        }
-        found
+    /// What is wrong in a document, each with its line.
+    pub fn in_document(&self, text: &str) -> Vec<(usize, String)> {
+        in_text(&self.phrases.iter().collect::<Vec<_>>(), 1, text)
+    }
+
+    /// What is wrong in a comment or literal that begins in `line`, each with its line.
+    pub fn in_source(&self, line: usize, text: &str) -> Vec<(usize, String)> {
+        let phrases = self.phrases.iter().filter(|it| !it.of_documents);
+        in_text(&phrases.collect::<Vec<_>>(), line, text)
     }
 
     /// What is wrong with an identifier.
@@ -61,6 +67,19 @@ impl List {
         let (name, better) = self.names.iter().find(|(banned, _)| banned == name)?;
         Some(format!("`{name}`: better {better}"))
     }
+}
+
+fn in_text(phrases: &[&Phrase], line: usize, text: &str) -> Vec<(usize, String)> {
+    let words = words(line, text);
+    let mut found = Vec::new();
+    for at in 0..words.len() {
+        for phrase in phrases {
+            if phrase.begins(&words[at..]) {
+                found.push((words[at].line, phrase.fault()));
+            }
+        }
+    }
+    found
 }
 
 impl Phrase {
@@ -149,7 +168,7 @@ mod tests {
 
     fn found(text: &str) -> Vec<(usize, String)> {
         let list = "# gone\nfor gizmo => for good\ngizmo <n> <unit> => x\n";
-        List::parse(list).unwrap().in_text(10, text)
+        List::parse(list).unwrap().in_source(10, text)
     }
 
     fn lines(text: &str) -> Vec<usize> {
@@ -181,6 +200,13 @@ mod tests {
     fn code_is_not_read() {
         assert_eq!(lines("`for gizmo` is\n```sh\nfor gizmo\n```\n"), [0; 0]);
         assert_eq!(lines("```sh\n```\nfor gizmo"), [12]);
+    }
+
+    #[test]
+    fn words_of_documents_are_none_of_sources() {
+        let list = List::parse("docs: gizmo => device\n").unwrap();
+        assert_eq!(list.in_document("One\ngizmo.").len(), 1);
+        assert_eq!(list.in_source(1, "One\ngizmo."), []);
     }
 
     #[test]
