@@ -124,11 +124,16 @@ struct Word {
 /// The words of a text, in lower case. Those of code (between backquotes) are none.
 fn words(line: usize, text: &str) -> Vec<Word> {
     let mut found = Vec::new();
-    let mut is_code = false;
+    let (mut is_block, mut is_code) = (false, false);
     let mut follows = false;
     for (at, text) in text.lines().enumerate() {
         if text.trim_start().starts_with("```") {
-            is_code = !is_code;
+            is_block = !is_block;
+            continue;
+        }
+        // A backquote that is alone ends with its paragraph.
+        is_code &= !text.trim().is_empty();
+        if is_block {
             continue;
         }
         let mut rest = text.trim_start_matches([' ', '/', '!', '*']);
@@ -200,6 +205,7 @@ mod tests {
     fn code_is_not_read() {
         assert_eq!(lines("`for gizmo` is\n```sh\nfor gizmo\n```\n"), [0; 0]);
         assert_eq!(lines("```sh\n```\nfor gizmo"), [12]);
+        assert_eq!(lines("a ` alone\n\nfor gizmo"), [12]);
     }
 
     #[test]
