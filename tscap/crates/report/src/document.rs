@@ -2,11 +2,11 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::figures::Figure;
+use super::facts::mitigations;
+use super::figure::Figure;
 use super::glossary::Words;
 use super::layout::{Layout, List, Told, Worth};
 use super::table::{Table, markup};
-use super::tables::mitigations;
 use super::words::command;
 use tscap_results::envelope::Envelope;
 use tscap_results::machine::Machine;

@@ -7,31 +7,30 @@
 
 mod chart;
 mod clock;
+mod compare;
 mod counters;
 mod delay;
 mod density;
 mod document;
-mod figures;
+mod facts;
+mod figure;
 mod glossary;
 mod layers;
 mod layout;
 mod observer;
-mod paper;
 mod papers;
 mod qos;
 pub mod saved;
 mod streams;
 mod sweep;
 mod table;
-mod tables;
-mod text;
 mod words;
 
 pub use chart::{Axis, Chart, Scale, Series, Shape};
 pub use clock::document as clock_document;
 pub use delay::document as delay_document;
 pub use document::{Document, FLUSH, INDENTED, Indent, Section, Shown};
-pub use figures::Figure;
+pub use figure::Figure;
 pub use layers::lines as layers_lines;
 pub use layout::Layout;
 pub use papers::Papers;

@@ -3,13 +3,14 @@
 //! Orosz & Skopkó: Multi-threaded Packet Timestamping for End-to-End QoS Evaluation (ICSNC
 //! 2013); Skopkó: Loss Analysis of the Software-based Packet Capturing.
 
+use super::compare::paper::{LOSSLESS, MACHINE};
+use super::compare::words::{notices, verdicts};
+use super::compare::{figures, tables};
 use super::document::{Document, INDENTED, Section, Shown};
-use super::figures::{self, Figure};
-use super::paper::{LOSSLESS, MACHINE};
+use super::figure::Figure;
+use super::glossary;
 use super::sweep::{self, first_session, last_session, sessions, tuning_sessions};
 use super::table::{Table, columns};
-use super::words::{notices, verdicts};
-use super::{glossary, tables};
 use tscap_base::text::numbers::grouped;
 use tscap_lab::compare::schema::Comparison;
 use tscap_lab::loss::schema::Sweep;

@@ -126,7 +126,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Comparison(Comparison), "compare", "comparison", comparison::VERSION, "comparison", crate::text::document;
+    Comparison(Comparison), "compare", "comparison", comparison::VERSION, "comparison", crate::compare::document;
     Sweep(Sweep), "loss", "loss", loss::VERSION, "sweep of loss", crate::sweep::document;
     Delay(Measurement), "delay", "delay", delay::VERSION, "measurement of delays",
         |it: &Measurement| crate::delay::document(&[it]);

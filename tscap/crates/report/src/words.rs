@@ -1,11 +1,6 @@
 //! Figures and names as people read them.
 
-use tscap_base::text::numbers::{counted, grouped};
-use tscap_clock::{StampPath, StampSource};
-use tscap_lab::compare::schema::{Comparison, LossPoint, Metric};
-use tscap_lab::compare::statistics::{
-    advice, family_sentence, interrupt_sentences, mean_interval, power_sentence,
-};
+use tscap_base::text::numbers::grouped;
 use tscap_statistics::Spread;
 
 /// So much of a unit the median of a row in it is at least.
@@ -13,23 +8,6 @@ pub(super) const LEAST: f64 = 0.1;
 
 /// Stands where there is no figure.
 pub(super) const NOTHING: &str = "–";
-
-/// A stamp by the function that read its clock; the floor is none.
-pub(super) fn stamp(source: Option<StampSource>, path: &str) -> &'static str {
-    match StampPath::by_function(path) {
-        Some(path) => path.name(),
-        None => source.map_or("none", StampSource::name),
-    }
-}
-
-/// What is compared, where there is little room.
-pub(super) fn short(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Read => "read",
-        Metric::Frame => "frame",
-        Metric::Program => "program",
-    }
-}
 
 /// A measured figure: as many decimals as are worth reading.
 pub(super) fn number(value: f64) -> String {
@@ -82,43 +60,6 @@ pub(super) fn rounds(values: &[f64]) -> String {
 /// Share of frames lost, %.
 pub(super) fn loss_percent(lost: u64, sent: u64) -> Option<f64> {
     (sent > 0).then(|| 100.0 * lost as f64 / sent as f64)
-}
-
-/// The 95 % interval of the mean loss of the rounds, %; `None` of too few.
-pub(super) fn interval_percent(point: &LossPoint) -> Option<[f64; 2]> {
-    let ends = mean_interval(&point.rounds)?;
-    Some(ends.map(|end| 100.0 * end.clamp(0.0, 1.0)))
-}
-
-/// What the rounds say; with all of it how sure that is, and what to do about it.
-pub(super) fn verdicts(comparison: &Comparison, is_whole: bool) -> Vec<String> {
-    let verdicts = comparison.verdicts.iter();
-    let sentences = verdicts.map(|verdict| format!("{}: {verdict}", verdict.metric));
-    let advice = is_whole.then(|| advice(&comparison.verdicts)).flatten();
-    let advice = advice.map(str::to_owned);
-    let interrupts = comparison.interrupts_off.iter();
-    let interrupts = interrupts.flat_map(interrupt_sentences);
-    let of_all = match is_whole {
-        true => [family_sentence(comparison), power_sentence(comparison)],
-        false => [None, None],
-    };
-    sentences
-        .chain(interrupts)
-        .chain(of_all.into_iter().flatten())
-        .chain(advice)
-        .collect()
-}
-
-/// What must be known before any figure.
-pub(super) fn notices(comparison: &Comparison) -> Vec<String> {
-    let partial = comparison.about.partial.then(|| {
-        format!(
-            "partial: ended early, after {}",
-            counted(comparison.method.rounds.into(), "whole round")
-        )
-    });
-    let warnings = comparison.warnings.iter().cloned();
-    warnings.chain(partial).collect()
 }
 
 /// Words as a shell takes them.

@@ -2,7 +2,7 @@
 
 use super::{Against, Reference};
 use crate::chart::{Axis, Chart, Scale, Series, Shape};
-use crate::figures::Figure;
+use crate::figure::Figure;
 use tscap_references::log::{Digest, Point};
 
 /// Points of a curve: more would not be seen.

@@ -3,7 +3,7 @@
 use super::figures::unit;
 use crate::chart::{Axis, Chart, Scale, Series, Shape};
 use crate::density::Histogram;
-use crate::figures::Figure;
+use crate::figure::Figure;
 use crate::table::{Table, columns};
 use tscap_base::text::numbers::{grouped, signed};
 use tscap_references::log::{Digest, NtpHistory};

@@ -2,7 +2,7 @@
 
 use super::tables::name;
 use crate::chart::{Axis, Chart, Interval, Scale, Series, Shape, intervals, quoted};
-use crate::figures::Figure;
+use crate::figure::Figure;
 use tscap_lab::counters::schema::{Reference, Subject};
 use tscap_lab::counters::{Characteristics, Quartiles};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::tables::facts;
+use crate::facts::facts;
 use crate::table::{Table, columns};
 use crate::words::{NOTHING, maybe, number, whole};
 use tscap_base::text::numbers::{counted, grouped};

@@ -4,7 +4,7 @@
 use super::histogram::histogram;
 use super::view::View;
 use crate::chart::{Axis, Chart, Interval, STYLES, Scale, Series, Shape, intervals, quoted};
-use crate::figures::Figure;
+use crate::figure::Figure;
 use crate::words::{Unit, number};
 use tscap_base::text::numbers::{counted, grouped};
 use tscap_delay::schema::{self, First, Slow};

@@ -1,7 +1,7 @@
 //! The picture of residences.
 
 use crate::chart::{Axis, Chart, STYLES, Scale, Series, Shape};
-use crate::figures::Figure;
+use crate::figure::Figure;
 use crate::words::Unit;
 use tscap_flows::layers::schema::FlowResidences;
 

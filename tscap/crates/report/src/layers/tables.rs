@@ -1,7 +1,7 @@
 //! The layers beside each other, what became of packets there, and the times of a flow.
 
+use crate::facts::facts;
 use crate::table::Table;
-use crate::tables::facts;
 use crate::words::{LEAST, Unit, maybe, whole};
 use tscap_base::text::escaped::escaped;
 use tscap_base::text::numbers::{counted, grouped, ring};

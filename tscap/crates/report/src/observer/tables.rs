@@ -1,7 +1,7 @@
 //! Which figures of an observation are told in which table.
 
-use crate::table::{Table, columns};
-use crate::tables::{facts, head, row};
+use crate::facts::facts;
+use crate::table::{Table, columns, head, row};
 use crate::words::{maybe, number, rounds};
 use tscap_base::text::numbers::{counted, grouped};
 use tscap_host::cpu_list;

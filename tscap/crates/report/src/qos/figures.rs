@@ -2,7 +2,7 @@
 
 use super::lines::name;
 use crate::chart::{Axis, Chart, STYLES, Scale, Series, Shape};
-use crate::figures::Figure;
+use crate::figure::Figure;
 use crate::words::Unit;
 use tscap_flows::schema::{FlowReport, Interval};
 

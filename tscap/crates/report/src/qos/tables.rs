@@ -1,8 +1,8 @@
 //! The flows beside each other, the account, and how it was measured.
 
 use super::lines::name;
+use crate::facts::facts;
 use crate::table::Table;
-use crate::tables::facts;
 use crate::words::{NOTHING, maybe, number, time};
 use tscap_base::text::escaped::escaped;
 use tscap_base::text::numbers::{counted, grouped, ring};

@@ -4,7 +4,7 @@
 use super::sessions::{Setting, extremes, settings};
 use super::tables::name;
 use crate::chart::{Axis, Chart, Scale, Series, Shape};
-use crate::figures::Figure;
+use crate::figure::Figure;
 use tscap_lab::loss::schema::{Point, Sweep};
 
 /// A value of a point by the name of its curve.

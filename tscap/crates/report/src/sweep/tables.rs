@@ -1,7 +1,7 @@
 //! Which figures of a sweep are told in which table.
 
+use crate::facts::facts;
 use crate::table::{Table, columns};
-use crate::tables::facts;
 use crate::words::{NOTHING, loss_percent, maybe, number};
 use tscap_base::text::numbers::{grouped, ring, size};
 use tscap_host::cpu_list;

@@ -1,6 +1,6 @@
 use super::{all, recorded};
 use crate::chart::{Axis, Chart, Scale, Series, Shape, width};
-use crate::text::document;
+use crate::compare::document;
 use crate::{delay, sweep};
 use tscap_delay::fixtures as delays;
 use tscap_lab::loss::fixtures;

@@ -1,6 +1,6 @@
 use super::drawings::drawings;
 use super::{all, both_ways, live, recorded};
-use crate::text::document;
+use crate::compare::document;
 use crate::{Layout, clock, delay, sweep};
 use tscap_delay::fixtures as delays;
 use tscap_lab::loss::fixtures;

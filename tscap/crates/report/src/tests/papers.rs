@@ -2,7 +2,7 @@
 
 use super::recorded;
 use crate::Layout;
-use crate::text::document;
+use crate::compare::document;
 use tscap_lab::compare::schema::{Comparison, KernelStamp, LossMethod, Precision};
 
 /// With what an earlier tscap did not measure.

@@ -1,7 +1,7 @@
 //! An answer fits a screen, and with all of it nothing is left out.
 
 use super::{both_ways, recorded};
-use crate::text::document;
+use crate::compare::document;
 use crate::{Layout, counters, delay, layers, observer, qos, sweep};
 use tscap_delay::fixtures::{hooks, mirror, nothing, rtt};
 use tscap_flows as flows;

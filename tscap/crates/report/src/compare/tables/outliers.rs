@@ -1,7 +1,8 @@
 //! Frames whose stamp cost far more than others, and why.
 
-use super::{Table, whole};
-use crate::words::{NOTHING, maybe, number, stamp};
+use super::Table;
+use crate::compare::words::stamp;
+use crate::words::{NOTHING, maybe, number, whole};
 use tscap_base::text::numbers::grouped;
 use tscap_lab::compare::schema::{Cause, CauseCount, Comparison, Outliers};
 

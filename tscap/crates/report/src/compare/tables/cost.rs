@@ -1,8 +1,9 @@
 //! What a stamp costs.
 
 use super::{Table, head, row};
-use crate::paper::{self, PATTERNS};
-use crate::words::{NOTHING, maybe, number, rounds, stamp};
+use crate::compare::paper::{self, PATTERNS};
+use crate::compare::words::stamp;
+use crate::words::{NOTHING, maybe, number, rounds};
 use tscap_base::text::numbers::counted;
 use tscap_lab::compare::schema::{Comparison, Subject};
 

@@ -1,7 +1,8 @@
 //! How precise stamps are.
 
 use super::{Table, head, row};
-use crate::words::{maybe, number, stamp};
+use crate::compare::words::stamp;
+use crate::words::{maybe, number};
 use tscap_base::text::numbers::grouped;
 use tscap_lab::compare::schema::{Comparison, Precision};
 

@@ -2,8 +2,8 @@
 
 use super::{Figure, series, xs, ys};
 use crate::chart::{Axis, Chart, Scale, Series, Shape};
-use crate::tables;
-use crate::words::stamp;
+use crate::compare::tables;
+use crate::compare::words::stamp;
 use tscap_base::text::numbers::grouped;
 use tscap_lab::compare::schema::Comparison;
 use tscap_statistics::Summary;

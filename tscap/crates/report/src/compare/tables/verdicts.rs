@@ -1,7 +1,8 @@
 //! The figures of the verdicts.
 
 use super::{Table, columns};
-use crate::words::{maybe, stamp};
+use crate::compare::words::stamp;
+use crate::words::maybe;
 use tscap_lab::compare::schema::Comparison;
 
 /// The figures of the verdicts.

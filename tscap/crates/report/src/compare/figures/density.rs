@@ -2,9 +2,10 @@
 
 use super::{Figure, ys};
 use crate::chart::{Axis, Chart, Scale, Series, Shape};
+use crate::compare::tables;
+use crate::compare::words::stamp;
 use crate::density::Histogram;
-use crate::tables;
-use crate::words::{Unit, number, stamp};
+use crate::words::{Unit, number};
 use tscap_lab::compare::schema::{Comparison, Precision, Subject};
 
 /// Density of the cost per frame.

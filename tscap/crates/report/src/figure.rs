@@ -1,22 +1,10 @@
-//! Which figures are drawn in which chart.
-
-mod cost;
-mod density;
-mod loss;
-mod verdicts;
+//! A figure of a page.
 
 use maud::{Markup, html};
 
-use super::chart::{Chart, Series, Shape};
+use super::chart::Chart;
 use super::document::FIGURE_STYLE as STYLE;
-use super::table::Table;
-use super::words::stamp;
-use tscap_lab::compare::schema::{Comparison, Subject};
-
-pub(super) use cost::{autocorrelation, interrupts_off, tail, tails_of};
-pub(super) use density::{costs, inter_arrivals, pattern_costs};
-pub(super) use loss::losses;
-pub(super) use verdicts::{of_intervals, verdicts};
+use super::table::{Table, markup};
 
 /// A chart with what to know to read it, and its table.
 pub struct Figure {
@@ -59,6 +47,14 @@ impl Figure {
         }
     }
 
+    /// The same with a table of what it shows.
+    pub(super) fn beside(self, table: Table) -> Self {
+        Self {
+            table: Some(table),
+            ..self
+        }
+    }
+
     /// Whether this is its title, of this pattern.
     pub(super) fn is_titled(&self, title: &str, pattern: &str) -> bool {
         self.title
@@ -87,7 +83,7 @@ impl Figure {
                 @if let Some(table) = &self.table {
                     details {
                         summary { "as a table" }
-                        (crate::table::markup(table))
+                        (markup(table))
                     }
                 }
             }
@@ -115,34 +111,4 @@ fn data_uri(kind: &str, text: &str) -> String {
         }
     }
     uri
-}
-
-/// A stamp's series, in its look.
-fn series(
-    comparison: &Comparison,
-    subject: &Subject,
-    shape: Shape,
-    points: Vec<(f64, f64)>,
-) -> Series {
-    let mut subjects = comparison.subjects.iter();
-    Series {
-        name: stamp(subject.source, &subject.path).to_owned(),
-        style: subjects
-            .position(|other| std::ptr::eq(other, subject))
-            .unwrap_or(0),
-        shape,
-        points,
-    }
-}
-
-fn xs(series: &[Series]) -> impl Iterator<Item = f64> {
-    series
-        .iter()
-        .flat_map(|series| series.points.iter().map(|(x, _)| *x))
-}
-
-fn ys(series: &[Series]) -> impl Iterator<Item = f64> {
-    series
-        .iter()
-        .flat_map(|series| series.points.iter().map(|(_, y)| *y))
 }

@@ -2,9 +2,10 @@
 
 use super::{Figure, series, xs, ys};
 use crate::chart::{Axis, Chart, Scale, Series, Shape};
+use crate::compare::tables;
+use crate::compare::words::interval_percent;
 use crate::table::Table;
-use crate::tables;
-use crate::words::{interval_percent, loss_percent};
+use crate::words::loss_percent;
 use tscap_lab::compare::schema::{Comparison, LossPoint, Subject};
 
 /// Where frames sent with no gap at all stand, as a gap, byte times: beside the

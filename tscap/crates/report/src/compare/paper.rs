@@ -2,10 +2,10 @@
 //! QoS Evaluation, ICSNC 2013, tables I and II.
 
 /// Their machine.
-pub(super) const MACHINE: &str = "Core i7 2.93 GHz, e1000e, Linux 2.6.39";
+pub(crate) const MACHINE: &str = "Core i7 2.93 GHz, e1000e, Linux 2.6.39";
 
 /// One row of their tables.
-pub(super) struct Row {
+pub(crate) struct Row {
     pub stamp: &'static str,
     /// Overhead of a stamp, ns.
     pub mean: f64,
@@ -14,14 +14,14 @@ pub(super) struct Row {
 }
 
 /// One traffic pattern.
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     /// As in [`tscap_lab::compare::schema::Precision`].
     pub name: &'static str,
     pub traffic: &'static str,
     pub rows: [Row; 2],
 }
 
-pub(super) const PATTERNS: [Pattern; 2] = [
+pub(crate) const PATTERNS: [Pattern; 2] = [
     Pattern {
         name: "voip",
         traffic: "pattern 1, 140 B every 20 ms",
@@ -50,7 +50,7 @@ const fn row(stamp: &'static str, mean: f64, deviation: f64) -> Row {
 
 /// What Skopkó's loss analysis says of its sessions: session, snaplen, buffers, and what was
 /// lost.
-pub(super) const LOSSLESS: [[&str; 4]; 4] = [
+pub(crate) const LOSSLESS: [[&str; 4]; 4] = [
     [
         "1",
         "whole",

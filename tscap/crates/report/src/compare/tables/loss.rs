@@ -1,7 +1,8 @@
 //! What is lost.
 
 use super::{Table, columns};
-use crate::words::{interval_percent, loss_percent, maybe, number, stamp};
+use crate::compare::words::{interval_percent, stamp};
+use crate::words::{loss_percent, maybe, number};
 use tscap_base::text::numbers::{counted, grouped, ring};
 use tscap_host::cpu_list;
 use tscap_lab::compare::schema::{Comparison, LossPoint, Subject};

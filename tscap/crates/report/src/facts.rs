@@ -2,34 +2,15 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::Table;
-use crate::words::{command, maybe, number};
+use super::table::Table;
+use super::words::{command, number};
 use tscap_base::text::escaped::escaped;
-use tscap_base::text::numbers::counted;
 use tscap_file::pcapng::Origin;
-use tscap_lab::compare::schema::Comparison;
 use tscap_results::envelope::Envelope;
 use tscap_results::machine::Machine;
 
-/// Where and how a comparison was made.
-pub(crate) fn environment(comparison: &Comparison) -> Table {
-    let method = &comparison.method;
-    let frames = maybe(method.frame_bytes, |bytes| format!(" of {bytes} B"));
-    let method = format!(
-        "{}, {}{} of each stamp in each, on CPU {}",
-        counted(method.rounds.into(), "round"),
-        counted(method.frames.into(), "frame"),
-        match method.frame_bytes {
-            Some(_) => frames,
-            None => " of live traffic".to_owned(),
-        },
-        method.cpu
-    );
-    facts(&comparison.about, method)
-}
-
 /// Which command ran, where, and how.
-pub(crate) fn facts(about: &Envelope, method: String) -> Table {
+pub(super) fn facts(about: &Envelope, method: String) -> Table {
     if let Some(captured) = &about.captured {
         return of_capture(about, captured, method);
     }
@@ -112,7 +93,7 @@ fn time(ns: u64) -> String {
 }
 
 /// What the kernel does about the CPU's vulnerabilities.
-pub(crate) fn mitigations(machine: &Machine) -> Table {
+pub(super) fn mitigations(machine: &Machine) -> Table {
     let each = machine.mitigations.iter();
     Table::figures(
         "Mitigations",

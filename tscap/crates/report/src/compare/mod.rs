@@ -1,10 +1,15 @@
 //! A comparison.
 
+pub(super) mod figures;
+pub(super) mod paper;
+pub(super) mod tables;
+pub(super) mod words;
+
 use super::document::{Document, FEW_POINTS, Section, Shown};
+use super::glossary;
 use super::layout::Worth;
-use super::words::{notices, verdicts};
-use super::{figures, glossary, tables};
 use tscap_lab::compare::schema::Comparison;
+use words::{notices, verdicts};
 
 /// What a comparison found: warnings, then the verdicts and what a stamp costs; further tables
 /// with all of it; last where and how.

@@ -2,8 +2,8 @@
 
 use super::Figure;
 use crate::chart::{Axis, Interval, Scale, intervals, quoted};
-use crate::tables;
-use crate::words::{short, stamp};
+use crate::compare::tables;
+use crate::compare::words::{short, stamp};
 use tscap_lab::compare::schema::Comparison;
 
 /// Intervals of the verdicts that have one.
@@ -34,10 +34,7 @@ pub(crate) fn verdicts(comparison: &Comparison) -> Option<Figure> {
          has each.",
         rows.collect(),
     )?;
-    Some(Figure {
-        table: Some(tables::verdicts(comparison)),
-        ..figure
-    })
+    Some(figure.beside(tables::verdicts(comparison)))
 }
 
 /// Intervals of ratios; `None` of none.
@@ -63,12 +60,10 @@ pub(crate) fn of_intervals(
         row.interval.into_iter().chain([row.value]).chain(shaded)
     });
     let x = Axis::over("ratio", Scale::Linear, ends);
-    (!rows.is_empty()).then(|| Figure {
-        id: id.to_owned(),
-        csv: format!("cost,ratio,low,high,margin\n{csv}"),
-        chart: intervals(id, &title, description, &x, &rows),
-        title,
-        notes: vec!["shaded: the margin, in which costs are equal for all purposes".to_owned()],
-        table: None,
+    (!rows.is_empty()).then(|| {
+        let chart = intervals(id, &title, description, &x, &rows);
+        let csv = format!("cost,ratio,low,high,margin\n{csv}");
+        let note = "shaded: the margin, in which costs are equal for all purposes".to_owned();
+        Figure::drawn(id, title, chart, csv, vec![note])
     })
 }
