@@ -1,5 +1,6 @@
 //! A measurement in a thread of its own, with a progress bar and an end by Ctrl-C.
 
+use std::cell::LazyCell;
 use std::env;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
@@ -99,13 +100,14 @@ pub(super) fn run<T: Kind + Serialize>(
     let Some((result, exit)) = super::runtime()?.block_on(session)? else {
         return Ok(Exit::Aborted);
     };
+    let document = LazyCell::new(|| result.document());
     let text = match shown.json {
         true => json_line(&result),
-        false => result.document().text(layout(shown.is_whole)),
+        false => document.text(layout(shown.is_whole)),
     };
     print(&text)?;
     if let Some(path) = shown.report {
-        write_page(&result.document().page(), path)?;
+        write_page(&document.page(), path)?;
     }
     Ok(exit)
 }

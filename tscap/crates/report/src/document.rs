@@ -126,10 +126,10 @@ impl Section {
         Self::Figures(Vec::new(), figures.into_iter().collect())
     }
 
-    /// The only measurement that is told.
-    pub fn ran(about: &Envelope) -> Self {
+    /// What was measured, with its name if there are several.
+    pub(super) fn ran(name: Option<String>, about: &Envelope) -> Self {
         Self::Ran {
-            name: None,
+            name,
             machine: about.measured_machine(),
             command: command(&about.command),
         }
@@ -230,6 +230,13 @@ impl Section {
     }
 }
 
+/// What must be known before any figure: warnings, and after how much a measurement ended early.
+pub(super) fn notices(about: &Envelope, warnings: &[String], so_far: String) -> Vec<String> {
+    let partial = format!("partial: ended early, after {so_far}");
+    let partial = about.partial.then_some(partial);
+    warnings.iter().cloned().chain(partial).collect()
+}
+
 fn list(sentences: &[String]) -> Markup {
     html! {
         ul {
@@ -249,6 +256,20 @@ impl Document {
             worth: Worth::Answer,
             sections: Vec::new(),
         }
+    }
+
+    /// Of the only result that is told: it begins with the machine and the command, and what must
+    /// be known before any figure.
+    pub(super) fn of(
+        title: impl Into<String>,
+        heading: &'static str,
+        about: &Envelope,
+        notices: Vec<String>,
+    ) -> Self {
+        let mut document = Self::new(title, heading);
+        document.add(Shown::Page, Section::ran(None, about));
+        document.add(Shown::Everywhere, Section::Notices(notices));
+        document
     }
 
     /// The sections that follow are worth so much, where a text must fit a screen.

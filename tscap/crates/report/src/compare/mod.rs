@@ -16,9 +16,8 @@ use words::{notices, verdicts};
 pub(super) fn document(comparison: &Comparison) -> Document {
     let machine = &comparison.about.machine;
     let title = format!("What a timestamp costs: {}", machine.cpu);
-    let mut document = Document::new(title, "What a timestamp costs");
-    document.add(Shown::Page, Section::ran(&comparison.about));
-    document.add(Shown::Everywhere, Section::Notices(notices(comparison)));
+    let notices = notices(comparison);
+    let mut document = Document::of(title, "What a timestamp costs", &comparison.about, notices);
     against_ktime(&mut document, comparison);
     cost(&mut document, comparison);
     precision(&mut document, comparison);

@@ -1,5 +1,6 @@
 //! Stamps, verdicts and notices of a comparison as people read them.
 
+use crate::document;
 use tscap_base::text::numbers::counted;
 use tscap_clock::{StampPath, StampSource};
 use tscap_lab::compare::schema::{Comparison, LossPoint, Metric};
@@ -51,12 +52,6 @@ pub(crate) fn verdicts(comparison: &Comparison, is_whole: bool) -> Vec<String> {
 
 /// What must be known before any figure.
 pub(crate) fn notices(comparison: &Comparison) -> Vec<String> {
-    let partial = comparison.about.partial.then(|| {
-        format!(
-            "partial: ended early, after {}",
-            counted(comparison.method.rounds.into(), "whole round")
-        )
-    });
-    let warnings = comparison.warnings.iter().cloned();
-    warnings.chain(partial).collect()
+    let rounds = counted(comparison.method.rounds.into(), "whole round");
+    document::notices(&comparison.about, &comparison.warnings, rounds)
 }

@@ -17,7 +17,7 @@ pub(super) fn document(of: &Characteristics) -> Document {
     let machine = &of.about.machine;
     let title = format!("Counters: {}", machine.cpu);
     let mut document = Document::new(title, "The counters of this machine");
-    document.add(Shown::Page, Section::ran(&of.about));
+    document.add(Shown::Page, Section::ran(None, &of.about));
     document.add(Shown::Text, Section::Notices(of.warnings.clone()));
     document.add(Shown::Page, Section::Notices(notices(of)));
     document.add(Shown::Page, Section::figures(figures::all(of)));

@@ -7,11 +7,10 @@ mod sentences;
 mod tables;
 mod view;
 
-use super::document::{Document, FLUSH, INDENTED, Section, Shown};
+use super::document::{self, Document, FLUSH, INDENTED, Section, Shown};
 use super::glossary;
 use super::layout::Worth;
 use super::table::Table;
-use super::words::command;
 use sentences::{account, certificate, certified_briefly, names, spot};
 use tscap_base::text::numbers::counted;
 use tscap_delay::schema::{Exit, Measurement, Passage};
@@ -26,12 +25,8 @@ pub fn document(measurements: &[&Measurement]) -> Document {
     let mut document = Document::new(title, "Delay, packet by packet");
     let is_one = measurements.len() == 1;
     for (measurement, name) in measurements.iter().zip(names(measurements)) {
-        let ran = Section::Ran {
-            name: (!is_one).then_some(name),
-            machine: measurement.about.measured_machine(),
-            command: command(&measurement.about.command),
-        };
-        document.add(Shown::Page, ran);
+        let name = (!is_one).then_some(name);
+        document.add(Shown::Page, Section::ran(name, &measurement.about));
     }
     document.add(Shown::Everywhere, Section::Notices(notices(measurements)));
     told_briefly(&mut document, measurements);
@@ -147,14 +142,11 @@ fn notices(measurements: &[&Measurement]) -> Vec<String> {
             1 => String::new(),
             _ => format!("{name}: "),
         };
-        let partial = measurement.about.partial.then(|| {
-            let firsts = measurement.passages.iter();
-            let firsts = firsts.filter_map(|passage| passage.exits.first());
-            let matched = firsts.map(|exit| exit.account.matched).sum();
-            let matched = counted(matched, "packet");
-            format!("partial: ended early, after {matched}")
-        });
-        let warnings = measurement.warnings.iter().cloned().chain(partial);
+        let firsts = measurement.passages.iter();
+        let firsts = firsts.filter_map(|passage| passage.exits.first());
+        let matched = counted(firsts.map(|exit| exit.account.matched).sum(), "packet");
+        let warnings = document::notices(&measurement.about, &measurement.warnings, matched);
+        let warnings = warnings.into_iter();
         let warnings = warnings.map(move |warning| format!("{name}{warning}"));
         warnings.collect::<Vec<_>>()
     });

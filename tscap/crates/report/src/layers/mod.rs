@@ -3,7 +3,7 @@
 mod figures;
 mod tables;
 
-use super::document::{Document, FLUSH, Section, Shown};
+use super::document::{Document, FLUSH, Section, Shown, notices};
 use super::layout::Worth;
 use tscap_base::text::numbers::counted;
 use tscap_base::text::table::Table;
@@ -21,9 +21,9 @@ pub fn lines(flow: &FlowResidences, columns: usize) -> Vec<String> {
 /// What was found: warnings, the times of all packets, the layers with what became of packets
 /// there, and the flows that come first (two, unless all is told); last where and how.
 pub(super) fn document(of: &Residences) -> Document {
-    let mut document = Document::new("Residence between layers", "Residence between layers");
-    document.add(Shown::Page, Section::ran(&of.about));
-    document.add(Shown::Everywhere, Section::Notices(notices(of)));
+    let title = "Residence between layers";
+    let notices = notices(&of.about, &of.warnings, counted(of.all.packets, "packet"));
+    let mut document = Document::of(title, title, &of.about, notices);
     document.add(Shown::Text, times_of(&of.all));
     let figures = figures::residences(&of.all);
     document.add(Shown::Page, Section::figures(figures));
@@ -74,15 +74,6 @@ fn shown(of: &Residences) -> (&[FlowResidences], u64) {
     let top = usize::try_from(of.method.top).unwrap_or(usize::MAX);
     let (shown, left) = of.flows.split_at(top.min(of.flows.len()));
     (shown, left.len() as u64)
-}
-
-/// What must be known before any figure.
-fn notices(of: &Residences) -> Vec<String> {
-    let partial = of.about.partial.then(|| {
-        let packets = counted(of.all.packets, "packet");
-        format!("partial: ended early, after {packets}")
-    });
-    of.warnings.iter().cloned().chain(partial).collect()
 }
 
 #[cfg(test)]

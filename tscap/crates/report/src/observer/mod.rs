@@ -3,7 +3,7 @@
 mod figures;
 mod tables;
 
-use super::document::{Document, Section, Shown};
+use super::document::{Document, Section, Shown, notices};
 use super::glossary;
 use tscap_base::text::numbers::counted;
 use tscap_lab::compare::statistics::against;
@@ -13,12 +13,14 @@ use tscap_lab::observer::schema::Verdict;
 /// What was found: warnings, the verdicts, the figures; last where and how.
 pub(super) fn document(observation: &Observation) -> Document {
     let machine = &observation.about.machine;
-    let mut document = Document::new(
+    let rounds = counted(observation.method.rounds.into(), "whole round");
+    let notices = notices(&observation.about, &observation.warnings, rounds);
+    let mut document = Document::of(
         format!("What a capture does to traffic: {}", machine.cpu),
         "What a capture does to the traffic it watches",
+        &observation.about,
+        notices,
     );
-    document.add(Shown::Page, Section::ran(&observation.about));
-    document.add(Shown::Everywhere, Section::Notices(notices(observation)));
     document.page_title("Against no capture");
     let verdicts = observation.verdicts.iter().map(sentence).collect();
     document.add(Shown::Everywhere, Section::Verdicts(verdicts));
@@ -33,19 +35,6 @@ pub(super) fn document(observation: &Observation) -> Document {
     document.conditions(tables::environment(observation), machine);
     document.add(Shown::Page, Section::Words(glossary::comparison()));
     document
-}
-
-fn notices(observation: &Observation) -> Vec<String> {
-    let partial = observation.about.partial.then(|| {
-        let rounds = counted(observation.method.rounds.into(), "whole round");
-        format!("partial: ended early, after {rounds}")
-    });
-    observation
-        .warnings
-        .iter()
-        .cloned()
-        .chain(partial)
-        .collect()
 }
 
 /// One sentence, without a full stop.

@@ -4,7 +4,7 @@ mod figures;
 mod lines;
 mod tables;
 
-use super::document::{Document, FLUSH, INDENTED, Section, Shown};
+use super::document::{Document, FLUSH, INDENTED, Section, Shown, notices};
 use super::layout::{List, Worth};
 use tscap_base::text::numbers::counted;
 use tscap_flows::schema::{FlowReport, Quality};
@@ -23,9 +23,10 @@ pub fn flow_lines(flows: &[FlowReport]) -> Vec<String> {
 /// What was found: warnings, the flows that come first, the account, and the figures of each of
 /// these flows (of two, unless all is told); last where and how.
 pub(super) fn document(quality: &Quality) -> Document {
-    let mut document = Document::new("Quality of flows", "Quality of flows");
-    document.add(Shown::Page, Section::ran(&quality.about));
-    document.add(Shown::Everywhere, Section::Notices(notices(quality)));
+    let title = "Quality of flows";
+    let packets = counted(quality.account.seen, "packet");
+    let notices = notices(&quality.about, &quality.warnings, packets);
+    let mut document = Document::of(title, title, &quality.about, notices);
     told(&mut document, quality);
     drawn(&mut document, quality);
     document.conditions(tables::environment(quality), &quality.about.machine);
@@ -87,15 +88,6 @@ fn flow(document: &mut Document, shown: Shown, flow: &FlowReport) {
     document.add(shown, Section::Titled(lines::name(flow), sentences));
     let times = lines::times(flow, "").map(|times| Section::Under(INDENTED, times));
     document.add_all(shown, times);
-}
-
-/// What must be known before any figure.
-fn notices(quality: &Quality) -> Vec<String> {
-    let partial = quality.about.partial.then(|| {
-        let packets = counted(quality.account.seen, "packet");
-        format!("partial: ended early, after {packets}")
-    });
-    quality.warnings.iter().cloned().chain(partial).collect()
 }
 
 #[cfg(test)]

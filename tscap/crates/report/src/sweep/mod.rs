@@ -4,7 +4,7 @@ mod figures;
 mod sessions;
 mod tables;
 
-use super::document::{Document, FEW_POINTS, Section, Shown};
+use super::document::{Document, FEW_POINTS, Section, Shown, notices};
 use super::glossary;
 use super::layout::Worth;
 use super::words::number;
@@ -19,12 +19,14 @@ pub(super) use tables::environment;
 /// and each point; with all of it what the stages cost; last where and how.
 pub(super) fn document(sweep: &Sweep) -> Document {
     let machine = &sweep.about.machine;
-    let mut document = Document::new(
+    let points = counted(sweep.points.len() as u64, "point");
+    let notices = notices(&sweep.about, &sweep.warnings, points);
+    let mut document = Document::of(
         format!("Where a capture loses frames: {}", machine.cpu),
         "Where a capture loses frames",
+        &sweep.about,
+        notices,
     );
-    document.add(Shown::Page, Section::ran(&sweep.about));
-    document.add(Shown::Everywhere, Section::Notices(notices(sweep)));
     document.page_title("Loss, measured and predicted");
     let accuracy = accuracy(sweep);
     document.add_all(Shown::Page, accuracy.clone().map(Section::Paragraph));
@@ -46,15 +48,6 @@ pub(super) fn document(sweep: &Sweep) -> Document {
     document.conditions(environment(sweep), machine);
     document.add(Shown::Page, Section::Words(glossary::sweep()));
     document
-}
-
-fn notices(sweep: &Sweep) -> Vec<String> {
-    let partial = sweep
-        .about
-        .partial
-        .then(|| counted(sweep.points.len() as u64, "point"))
-        .map(|points| format!("partial: ended early, after {points}"));
-    sweep.warnings.iter().cloned().chain(partial).collect()
 }
 
 /// How good the model was.
