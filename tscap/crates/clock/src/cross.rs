@@ -54,7 +54,7 @@ impl CrossTimestamp {
 
     /// BOOTTIME − MONOTONIC: for how long the machine has been suspended since it
     /// booted, ns, and no more than the two readings are apart; if that was read.
-    pub fn suspended_ns(&self) -> Option<u64> {
+    pub(crate) fn suspended_ns(&self) -> Option<u64> {
         let boot = self.boot?;
         Some(boot.0.saturating_sub(self.mono[1].0))
     }

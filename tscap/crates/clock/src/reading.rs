@@ -65,7 +65,7 @@ impl Reading {
     }
 
     /// From a time to the farther end, ns.
-    pub fn farther_ns(&self, time: u64) -> u64 {
+    pub(crate) fn farther_ns(&self, time: u64) -> u64 {
         let above = self.high.saturating_sub(time);
         above.max(time.saturating_sub(self.low))
     }

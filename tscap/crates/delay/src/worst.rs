@@ -46,7 +46,7 @@ impl Worst {
     }
 
     /// They, the slowest first.
-    pub fn into_packets(self) -> Vec<Packet> {
+    pub(crate) fn into_packets(self) -> Vec<Packet> {
         debug_assert!(self.0.is_sorted_by_key(|it| Reverse(it.delay_ns)));
         self.0
     }

@@ -284,7 +284,7 @@ impl Program {
     }
 
     /// The number, in [`Self::loops`], of the loop that an instruction is in.
-    pub fn loop_around(&self, number: usize) -> Option<usize> {
+    pub(crate) fn loop_around(&self, number: usize) -> Option<usize> {
         let next = self.loops.partition_point(|range| range.end <= number);
         self.loops
             .get(next)

@@ -45,7 +45,7 @@ use tscap_base::failure::{Context as _, Failure};
 
 /// How often a loop of a program is repeated at most; a frame that would need more is
 /// rejected. Only `protochain` makes loops: one repetition for each extension header.
-pub const MOST_REPEATS: u32 = 8;
+pub(crate) const MOST_REPEATS: u32 = 8;
 
 /// Longest expression, bytes: with its first byte it fills an option of pcapng.
 const MOST_EXPRESSION: usize = u16::MAX as usize - 1;

@@ -36,7 +36,7 @@ pub struct Account {
 
 impl Account {
     /// Counts packets that did not come as far as the flows.
-    pub fn note_unrecorded(&mut self, outcome: &str, packets: u64) {
+    pub(crate) fn note_unrecorded(&mut self, outcome: &str, packets: u64) {
         if packets > 0 {
             self.seen += packets;
             *self.unrecorded.entry(outcome.to_owned()).or_default() += packets;

@@ -101,13 +101,13 @@ impl Flows {
     }
 
     /// Counts a frame of an interface that is not Ethernet.
-    pub fn add_not_ethernet(&mut self) {
+    pub(crate) fn add_not_ethernet(&mut self) {
         self.account.seen += 1;
         self.account.not_ethernet += 1;
     }
 
     /// Counts a frame without a time.
-    pub fn add_untimed(&mut self) {
+    pub(crate) fn add_untimed(&mut self) {
         self.account.seen += 1;
         self.account.untimed += 1;
     }

@@ -234,7 +234,7 @@ impl Output {
     }
 
     /// Whether there is a disk that is to have what is written.
-    pub fn has_disk(&self) -> bool {
+    pub(crate) fn has_disk(&self) -> bool {
         let file = self.regular.as_ref();
         file.is_some_and(|file| direct_io::is_in_memory(file) != Some(true))
     }
@@ -309,7 +309,7 @@ impl Output {
     }
 
     /// Whether a torn block can be taken off again.
-    pub fn can_be_truncated(&self) -> bool {
+    pub(crate) fn can_be_truncated(&self) -> bool {
         self.regular.is_some()
     }
 
@@ -473,7 +473,7 @@ impl Output {
     /// Writes the blocks that end a file, which is [settled](Self::settle), if need be into
     /// the room kept for them. After an error none of them is in a file; half of them may be
     /// in a pipe.
-    pub fn write_final(&mut self, blocks: &[u8]) -> Result<(), OutputError> {
+    pub(crate) fn write_final(&mut self, blocks: &[u8]) -> Result<(), OutputError> {
         self.write(blocks).or_else(|error| {
             if self.reserve == 0 || error.is_reader_gone() || error.torn.is_some() {
                 return Err(error);

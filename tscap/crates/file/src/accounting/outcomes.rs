@@ -32,7 +32,7 @@ impl Outcomes {
 
     /// Lost by the operating system, as pcapng's `isb_osdrop` means it: before
     /// the frame reached user space.
-    pub fn lost_in_kernel(&self) -> u64 {
+    pub(crate) fn lost_in_kernel(&self) -> u64 {
         self.sum(|entry| entry.is_loss && entry.is_in_kernel())
     }
 

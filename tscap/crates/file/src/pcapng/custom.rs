@@ -313,7 +313,7 @@ pub struct ClockOption {
 impl ClockOption {
     /// Without any history, as once the files of several writers were merged: each had its own.
     #[must_use]
-    pub fn without_history(&self) -> Self {
+    pub(crate) fn without_history(&self) -> Self {
         Self {
             segments: Vec::new(),
             ..self.in_short()
@@ -323,7 +323,7 @@ impl ClockOption {
     /// Without the history, but for the latest segment: what another block of the same moment
     /// has.
     #[must_use]
-    pub fn in_short(&self) -> Self {
+    pub(crate) fn in_short(&self) -> Self {
         Self {
             segments: self.segments.last().copied().into_iter().collect(),
             segments_left_out: 0,

@@ -131,7 +131,7 @@ impl TimesClock {
     }
 
     /// The same against what it follows: a reference, or else nothing more.
-    pub fn followed_bound_ns(&self) -> Option<u64> {
+    pub(crate) fn followed_bound_ns(&self) -> Option<u64> {
         let bounds = self.bounds?;
         Some(bounds.clock_ns.saturating_add(bounds.reference_ns))
     }

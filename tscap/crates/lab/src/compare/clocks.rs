@@ -55,7 +55,7 @@ impl Clocks {
     }
 
     /// Between the stamps of two frames, ns.
-    pub fn inter_arrival_ns(&self, source: StampSource, from: &Sample, to: &Sample) -> i64 {
+    pub(crate) fn inter_arrival_ns(&self, source: StampSource, from: &Sample, to: &Sample) -> i64 {
         let span = to.stamp.wrapping_sub(from.stamp).cast_signed();
         match source {
             StampSource::Ktime | StampSource::Tai => span,
@@ -64,7 +64,7 @@ impl Clocks {
     }
 
     /// Between the sendings of two frames, ns, by the clock of the stamp.
-    pub fn inter_send_ns(&self, source: StampSource, from: &Sample, to: &Sample) -> i64 {
+    pub(crate) fn inter_send_ns(&self, source: StampSource, from: &Sample, to: &Sample) -> i64 {
         match source {
             StampSource::Ktime | StampSource::Tai => difference(to.sent_tai, from.sent_tai),
             StampSource::Tsc => self.ns(difference(to.sent_tsc, from.sent_tsc)),

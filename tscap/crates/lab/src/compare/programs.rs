@@ -137,7 +137,7 @@ impl Programs {
     }
 
     /// Loads those of a kfunc.
-    pub fn load_kfunc(&mut self, path: TscPath) -> Result<(), ProgramsError> {
+    pub(crate) fn load_kfunc(&mut self, path: TscPath) -> Result<(), ProgramsError> {
         self.load_anew(Some(StampPath::Tsc(path)))
     }
 
@@ -231,7 +231,7 @@ impl Programs {
     }
 
     /// Whether samples tell what the kernel counted.
-    pub fn has_counters(&self) -> bool {
+    pub(crate) fn has_counters(&self) -> bool {
         self.counters.is_some()
     }
 

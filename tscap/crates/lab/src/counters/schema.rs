@@ -171,7 +171,7 @@ pub enum Reference {
 
 impl Reference {
     /// Whether it has an oscillator of its own.
-    pub fn is_independent(&self) -> bool {
+    pub(crate) fn is_independent(&self) -> bool {
         matches!(
             self,
             Self::Ptp {

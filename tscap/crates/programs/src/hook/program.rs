@@ -27,7 +27,7 @@ impl Program {
 
     /// Runs it on `times` live frames, copies of `frame`, of which the kernel makes
     /// `batch` at a time.
-    pub fn run_live(&self, frame: &[u8], times: u32, batch: u32) -> io::Result<()> {
+    pub(crate) fn run_live(&self, frame: &[u8], times: u32, batch: u32) -> io::Result<()> {
         bpf::program::run(self.as_fd(), frame, times, Some(batch)).map(drop)
     }
 }

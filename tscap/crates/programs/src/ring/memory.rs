@@ -45,7 +45,7 @@ impl Memory {
     }
 
     /// Rings that no kernel writes: for tests and for measuring the consumer.
-    pub fn anonymous(count: u32, ring_bytes: usize) -> Result<Self, MapError> {
+    pub(crate) fn anonymous(count: u32, ring_bytes: usize) -> Result<Self, MapError> {
         Self::new(count, ring_bytes, |length| {
             let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
             // SAFETY: a new private mapping; nothing is replaced.

@@ -13,7 +13,7 @@ pub struct PacketStamp {
 
 impl PacketStamp {
     /// Greatest error of two of them, ns.
-    pub fn error_of(both: [Self; 2]) -> u64 {
+    pub(crate) fn error_of(both: [Self; 2]) -> u64 {
         both[0].error_ns.max(both[1].error_ns)
     }
 }

@@ -206,7 +206,12 @@ impl NtpReference {
     }
 
     /// The same of this server.
-    pub fn known_of(&self, server: SocketAddr, at: TscCycles, host: &Tracker) -> Option<NtpKnown> {
+    pub(crate) fn known_of(
+        &self,
+        server: SocketAddr,
+        at: TscCycles,
+        host: &Tracker,
+    ) -> Option<NtpKnown> {
         let mut of = self.followed.iter().filter(|it| it.server == server);
         of.next()?.clock.known(at, host)
     }

@@ -137,7 +137,7 @@ impl Sender {
     ///
     /// # Errors
     /// Of a packet socket ([`io::ErrorKind::Unsupported`]), and as [`Self::send`].
-    pub fn send_in_turns(
+    pub(crate) fn send_in_turns(
         &mut self,
         orders: &Orders<'_>,
         turns: &[(&Template, u64)],
