@@ -29,7 +29,6 @@ struct Progress {
     of: u32,
 }
 
-/// Compares.
 pub(super) fn run(plan: &ComparePlan) -> Result<Exit, Failure> {
     let shown = ResultOutput {
         json: plan.json,

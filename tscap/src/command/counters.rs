@@ -23,7 +23,6 @@ struct Progress {
     of: u32,
 }
 
-/// Measures.
 pub(super) fn run(plan: &CountersPlan) -> Result<Exit, Failure> {
     let shown = ResultOutput {
         json: plan.json,

@@ -13,13 +13,11 @@ use tscap_filter::LinkType;
 use tscap_live::membership;
 use tscap_network::netdev::{self, Link};
 
-/// All interfaces.
 const ANY: &str = "any";
 /// How long the reader of a pipe may take to open it.
 const READER_WITHIN: Duration = Duration::from_secs(2);
 const READER_EVERY: Duration = Duration::from_millis(20);
 
-/// Answers.
 pub(super) fn run(plan: &ExtcapPlan) -> Result<Exit, Failure> {
     match plan {
         ExtcapPlan::Interfaces => print(&interfaces()?),

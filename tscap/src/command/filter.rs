@@ -63,7 +63,6 @@ pub(super) fn compile_for_file(source: &FilterSource) -> Result<Filter, Failure>
     }
 }
 
-/// Prints a filter.
 pub(super) fn show(source: &FilterSource, form: FilterForm) -> Result<Exit, Failure> {
     let filter = compile(source)?;
     let text = match form {

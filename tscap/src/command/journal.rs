@@ -8,7 +8,6 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixDatagram;
 
-/// Where journald listens.
 const SOCKET: &str = "/run/systemd/journal/socket";
 
 /// How much a message matters, as syslog(3) has it.
@@ -76,7 +75,6 @@ fn message(entry: &[u8]) -> &[u8] {
     }
 }
 
-/// Takes whole entries.
 #[derive(Debug)]
 pub(super) struct Journal(UnixDatagram);
 

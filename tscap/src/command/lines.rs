@@ -18,7 +18,6 @@ enum Job {
     GiveUpCapabilities,
 }
 
-/// The sending end.
 #[derive(Debug)]
 pub(super) struct Lines {
     /// None after the end.
@@ -30,7 +29,6 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Starts the thread.
     pub fn to(mut stream: impl Write + Send + 'static) -> io::Result<Self> {
         let (queue, jobs) = channel();
         let (end, done) = channel::<()>();

@@ -43,7 +43,6 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// Now.
     pub fn now(files: &KernelFiles) -> Self {
         Self {
             real: RealNs::now(),
@@ -131,7 +130,6 @@ pub(super) fn pair(otherwise: &str) -> Result<Pair, Failure> {
 /// How long it will take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Amount<E> {
-    /// Steps.
     pub of: u32,
     /// About, s; given the duration of the first step, s, once that is known.
     pub seconds: E,

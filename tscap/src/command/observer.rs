@@ -26,7 +26,6 @@ struct Progress {
     of: u32,
 }
 
-/// Measures.
 pub(super) fn run(plan: &ObserverPlan) -> Result<Exit, Failure> {
     let shown = ResultOutput {
         json: plan.json,

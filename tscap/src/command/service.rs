@@ -56,7 +56,6 @@ impl Service {
             .context("cannot tell the service manager (NOTIFY_SOCKET)")
     }
 
-    /// The capture ends.
     pub fn stopping(&self) {
         self.tell_if_heard("STOPPING=1");
     }

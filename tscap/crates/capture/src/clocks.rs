@@ -6,7 +6,6 @@ use tscap_clock::{
 };
 use tscap_references::FollowedClocks;
 
-/// They.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one for each writer")]
 pub(super) enum Clocks {

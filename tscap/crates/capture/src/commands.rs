@@ -50,7 +50,6 @@ impl File {
 #[derive(Debug)]
 pub(super) struct Ended {
     pub file: PathBuf,
-    /// How it failed.
     pub failure: Option<String>,
 }
 

@@ -64,7 +64,6 @@ pub(super) fn not_intact(file: &impl Display, error: &CloseError) -> String {
 }
 
 impl Files {
-    /// None yet.
     pub fn new(plan: &Capture) -> Result<Self, Failure> {
         let command = plan.rotation.as_ref().and_then(|it| it.command.as_deref());
         Ok(Self {
@@ -160,7 +159,6 @@ impl Files {
         }
     }
 
-    /// The counts.
     pub fn summary(&self) -> FilesSummary {
         FilesSummary {
             commands: self.commands.as_ref().map(Commands::summary),

@@ -28,7 +28,6 @@ struct Notice {
 enum About {
     /// The capture as a whole.
     All,
-    /// An interface.
     Interface,
     /// An interface that is not captured on.
     LeftOut,

@@ -15,7 +15,6 @@ use tscap_file::pcapng::{HardwareOption, HardwareStatistics, Hooks};
 use tscap_network::netdev::{self, AttachedXdp, Link};
 use tscap_programs::hook::{AttachPoint, Attachment, Held, Presence};
 
-/// One interface.
 #[derive(Debug)]
 pub(super) struct LiveLink {
     pub name: String,
@@ -137,7 +136,6 @@ impl LiveLink {
         }
     }
 
-    /// Its number now.
     pub fn ifindex(&self) -> u32 {
         self.state().ifindex
     }
@@ -326,7 +324,6 @@ impl LiveLink {
         counts
     }
 
-    /// Detaches its programs.
     pub(super) fn detach(&self) -> Vec<std::io::Result<()>> {
         self.own.end();
         let state = self.state();

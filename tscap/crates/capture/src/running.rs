@@ -48,12 +48,10 @@ pub struct Running {
     pub(super) events: VecDeque<Event>,
 }
 
-/// What runs.
 pub(super) struct Parts {
     pub plan: Capture,
     pub machine: Machine,
     pub loaded: Loaded,
-    /// What stamps.
     pub path: StampPath,
     pub links: LiveLinks,
     pub writers: Writers,

@@ -31,7 +31,6 @@ pub(super) struct Writers {
 }
 
 impl Writers {
-    /// None yet.
     pub fn new(shares: Shares) -> Self {
         Self {
             shares,

@@ -54,7 +54,6 @@ enum Part {
     Straight {
         /// From and until when the segment lasted at least...
         known: [RealNs; 2],
-        /// ...and at most.
         possible: [RealNs; 2],
         pieces: Vec<LineFit>,
     },

@@ -17,7 +17,6 @@ const FRACTION: u32 = 58;
 pub(super) struct FixedPointNs(pub i128);
 
 impl FixedPointNs {
-    /// Whole nanoseconds.
     pub fn from_ns(ns: i128) -> Self {
         Self(ns << FRACTION)
     }

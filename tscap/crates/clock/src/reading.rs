@@ -70,7 +70,6 @@ impl Reading {
         above.max(time.saturating_sub(self.low))
     }
 
-    /// What it allows.
     pub(crate) fn interval(&self) -> Interval {
         Interval {
             low: FixedPointNs::from_ns(i128::from(self.low)),
@@ -97,7 +96,6 @@ impl Interval {
         }
     }
 
-    /// What both allow.
     pub fn meet(self, other: Self) -> Option<Self> {
         let low = self.low.max(other.low);
         let high = self.high.min(other.high);

@@ -98,7 +98,6 @@ impl Segments {
         }
     }
 
-    /// The current one.
     pub fn current(&self) -> &Segment {
         self.latest.last().expect("there is always one")
     }

@@ -11,7 +11,6 @@ impl TypicalWidth {
         Self(ns.saturating_mul(1_024))
     }
 
-    /// Of one more.
     pub fn take(&mut self, ns: u64) {
         self.0 = Self::new(ns)
             .0

@@ -15,7 +15,6 @@ use pcap_file::pcapng::{PcapNgWriteError, PcapNgWriter};
 use super::live::SlowPacket;
 use tscap_clock::RealNs;
 
-/// One sighting.
 struct Seen<'a> {
     at: RealNs,
     interface: u32,

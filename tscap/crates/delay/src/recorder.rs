@@ -63,13 +63,11 @@ pub struct Latest {
 pub struct DelayRecorder {
     /// Up to the last look.
     earlier: Distribution,
-    /// Since then.
     latest: Distribution,
     certificate: Certificate,
     bins: Bins,
     intervals: Intervals,
     first: FirstPackets,
-    /// The slowest first.
     slowest: Vec<Slow>,
 }
 

@@ -87,7 +87,6 @@ pub(super) fn isolated(files: &KernelFiles) -> Check {
     })
 }
 
-/// Whether irqbalance runs.
 pub(super) fn irqbalance(files: &KernelFiles) -> Check {
     IRQBALANCE.by_files(|| {
         Ok(match process::running(files, &["irqbalance"])? {
@@ -109,7 +108,6 @@ pub(super) fn online_cpus(files: &KernelFiles) -> Result<Vec<u32>, KernelFileErr
     Ok(cpu_list::parse(&list).unwrap_or_default())
 }
 
-/// The isolated ones.
 pub(super) fn isolated_cpus(files: &KernelFiles) -> Result<Vec<u32>, KernelFileError> {
     let list = read_if_there(&files.sys(CPUS).join("isolated"))?;
     Ok(list

@@ -65,7 +65,6 @@ pub struct BlockFinisher {
     earlier_order: StampOrder,
     /// Stamps that may belong to either side of a step.
     pub ambiguous: u64,
-    /// By ring.
     last_stamp: Vec<RawStamp>,
     youngest: LatestStamp,
     /// Frames finished so far, those too whose write has failed since.

@@ -30,7 +30,6 @@ pub struct Shared {
     pub peak_fill: AtomicU64,
     /// What became of the frames of each interface, as of the latest second.
     pub counts: Mutex<Vec<Directed<Written>>>,
-    /// Drains so far.
     pub(super) drains: AtomicU64,
     /// Length of one ring, bytes.
     pub ring_bytes: AtomicU64,

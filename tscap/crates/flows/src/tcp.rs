@@ -20,7 +20,6 @@ const MOST_GAPS: usize = 8;
 /// the greatest that was seen, and in no gap. Memory: some 100 bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bytes {
-    /// The first one.
     start: u32,
     /// Behind the greatest so far.
     end: Option<u32>,
@@ -73,7 +72,6 @@ impl Bytes {
         self.again.segments += u64::from(again > 0);
     }
 
-    /// A new connection.
     fn begin(&mut self, from: u32, segment: &Segment) {
         self.start = from;
         self.end = Some(from.wrapping_add(segment.payload));

@@ -5,7 +5,6 @@ use std::io;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// The calling thread.
 const SELF: Pid = Pid::from_raw(0);
 
 /// The CPUs that this thread may run on.

@@ -88,7 +88,6 @@ fn ask_netdev(flags: u16, command: u8, attributes: &[u8]) -> io::Result<Option<V
     }
 }
 
-/// An attribute, padded.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = (4 + value.len()) as u16;
     let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();

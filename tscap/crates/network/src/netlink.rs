@@ -47,7 +47,6 @@ impl From<NetlinkError> for io::Error {
 /// The messages of an answer.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
-    /// Their payloads.
     pub messages: Vec<Vec<u8>>,
     /// The kernel says that what it lists changed while it did.
     pub is_inconsistent: bool,

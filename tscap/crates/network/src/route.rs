@@ -136,7 +136,6 @@ fn default_interfaces() -> io::Result<BTreeSet<u32>> {
     Ok(routes.flat_map(|it| it.interfaces).collect())
 }
 
-/// All unicast routes.
 fn all() -> io::Result<Vec<Route>> {
     let socket = Socket::new(NETLINK_ROUTE)?;
     let mut found = Vec::new();
@@ -159,7 +158,6 @@ fn request(family: AddressFamily, sequence: u32) -> Vec<u8> {
     netlink::bytes(request)
 }
 
-/// A unicast route.
 #[derive(Debug)]
 struct Route {
     /// `None` for the whole address space.

@@ -145,7 +145,6 @@ impl Known {
     }
 }
 
-/// A straight piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
     from: TscCycles,

@@ -338,7 +338,6 @@ fn loss_differences(sweep: &Sweep) -> Vec<String> {
     ]
 }
 
-/// What Skopkó found.
 fn lossless() -> Table {
     let rows = LOSSLESS.iter().map(|row| row.map(str::to_owned).to_vec());
     Table::figures(

@@ -20,7 +20,6 @@ pub(super) const DOES_NOT_ADD_UP: &str =
 pub(super) const STACK_SAW_NOTHING: &str =
     "  --tap: frames ended here, the network stack saw nothing of them";
 
-/// In one line.
 pub(super) fn one_line(summary: &Summary) -> String {
     let mut line = format!(
         "{} seen = {} written{}",

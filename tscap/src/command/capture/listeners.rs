@@ -17,7 +17,6 @@ use tscap_cli::CapturePlan;
 /// How often the service manager gets a status: each one wakes it.
 const STATUS_EVERY: Duration = Duration::from_secs(10);
 
-/// All of them.
 #[derive(Debug)]
 pub(super) struct Listeners<'a> {
     pub console: Console,

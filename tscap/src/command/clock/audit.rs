@@ -32,7 +32,6 @@ struct ServedLine<'a> {
     stamped: &'a Stamped,
 }
 
-/// The result.
 #[derive(Serialize)]
 struct Audited {
     event: &'static str,

@@ -35,7 +35,6 @@ pub(super) struct Keeper<'a> {
 }
 
 impl<'a> Keeper<'a> {
-    /// Opens the log.
     pub fn new(plan: &'a ClockPlan) -> Result<Self, Failure> {
         let report = plan.report.as_deref();
         report.map_or(Ok(()), check_writable)?;

@@ -30,9 +30,7 @@ pub(super) struct NtpSaid {
     pub server: Option<SocketAddr>,
     /// Servers that are followed.
     servers: usize,
-    /// Requests that left.
     requests: u64,
-    /// Replies of use.
     replies: u64,
     /// Replies that were not used, by reason.
     rejected: Rejects,
@@ -57,7 +55,6 @@ struct ExchangeLine<'a> {
 }
 
 impl Ntp {
-    /// Attaches the programs.
     pub fn start(plan: &NtpPlan, json: bool, tracker: &Tracker) -> Result<Self, Failure> {
         let mut hear = |event| hear(json, event);
         let reference = NtpReference::start(plan, Beside::Nothing, tracker, &mut hear)?;
@@ -76,7 +73,6 @@ impl Ntp {
         self.reference.give_up_privileges(makes_files, &mut hear)
     }
 
-    /// The counter jumped.
     pub fn begin_anew(&mut self) {
         self.reference.begin_anew();
     }

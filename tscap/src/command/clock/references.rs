@@ -22,7 +22,6 @@ use tscap_sources::reference::{self, Device, ReferencePlan};
 use tscap_time::ptp::Method;
 use tscap_time::timex::KernelClock;
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(super) struct References {
     raw: RawClock,

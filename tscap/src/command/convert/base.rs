@@ -15,7 +15,6 @@ use tscap_file::pcapng::StatisticsOption;
 /// A packet may be so much before the first reading of the clock or after the last one.
 const AROUND_NS: u64 = 60_000_000_000;
 
-/// Both clocks.
 #[derive(Clone, Debug)]
 pub(super) struct Bases {
     from: BaseClock,

@@ -47,7 +47,6 @@ impl Gathered {
     }
 }
 
-/// Looks at everything.
 pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
     let input = path.display();
     let records = records(file).context(format!("cannot read {input}"));

@@ -32,7 +32,6 @@ use tscap_filter::Filter;
 /// Version of the JSON object.
 const VERSION: u32 = 1;
 
-/// What was done.
 #[derive(Debug, PartialEq, Serialize)]
 struct Converted {
     event: &'static str,
@@ -63,7 +62,6 @@ struct Filtered {
     filtered: u64,
 }
 
-/// Converts.
 pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
     let filter = plan.filter.as_ref().map(filter::compile_for_file);
     let filter = filter.transpose()?;
@@ -115,7 +113,6 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
 
 /// What the times go by.
 enum By {
-    /// They stay.
     Nothing,
     /// The host's clock.
     Host(Stamping),

@@ -29,7 +29,6 @@ const AROUND_S: u64 = 2 * LONGEST_POLL.as_secs();
 pub(super) struct ByServer {
     /// Which clock the copy's times are of.
     pub time_base: TimeBase,
-    /// The server.
     pub server: SocketAddr,
     /// Exchanges with it that the times rest on.
     pub exchanges: usize,

@@ -21,7 +21,6 @@ use tscap_statistics::{Distribution, Summary};
 /// What became of the times.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Stamped {
-    /// Which clock stamped.
     pub source: StampSource,
     /// The reference that the times keep to, as in the capture.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -88,7 +88,6 @@ fn tell_server(by: &ByServer, plan: &ConvertPlan, text: &mut String) {
     }
 }
 
-/// Of a log.
 const TORN: &str = "  the last line of the log is torn: what comes before it was used\n";
 
 fn tell_times(stamped: &Stamped, plan: &ConvertPlan, text: &mut String) {

@@ -11,15 +11,12 @@ pub(super) struct Span {
     pub from: RealNs,
     /// Time of the last one.
     pub until: RealNs,
-    /// How many.
     pub packets: u64,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(super) struct Unconverted {
     pub packets: u64,
-    /// The first ones.
     pub spans: Vec<Span>,
     is_in_span: bool,
 }

@@ -22,7 +22,6 @@ use tscap_delay::schema::{Correction, How, Match, Measurement, Method, VERSION};
 use tscap_report::saved::Saved;
 use tscap_results::envelope::Kind;
 
-/// Measures.
 pub(super) fn run(plan: &DelayPlan) -> Result<Exit, Failure> {
     let shown = ResultOutput {
         json: plan.json,
@@ -45,7 +44,6 @@ pub(super) fn run(plan: &DelayPlan) -> Result<Exit, Failure> {
     }
 }
 
-/// Reads a capture.
 async fn of_file(
     plan: &DelayPlan,
     live: &LivePlan,

@@ -14,7 +14,6 @@ const VERSION: u32 = 1;
 /// A heading stands before so many lines.
 const HEADING_EVERY: u64 = 20;
 
-/// One second.
 #[derive(Debug, Serialize)]
 pub(super) struct Second {
     /// Since the start, s.
@@ -32,7 +31,6 @@ struct Way {
 }
 
 impl Second {
-    /// The latest one.
     pub fn of(running: &Running, since: Duration) -> Self {
         let (latest, remembered) = running.latest();
         let ways = running.ways().iter().zip(latest);

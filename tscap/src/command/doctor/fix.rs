@@ -32,7 +32,6 @@ enum Became {
 #[derive(Debug, Serialize)]
 struct Row {
     check: &'static str,
-    /// What is changed.
     setting: String,
     /// Where a person finds it.
     path: String,

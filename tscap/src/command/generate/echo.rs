@@ -28,13 +28,10 @@ struct Ready {
 /// How far it is, or its end: `received` = `sent` + `unsent`.
 #[derive(Serialize)]
 struct Counts {
-    /// Packets received.
     received: u64,
-    /// Packets sent back.
     sent: u64,
     /// Packets that could not be sent back.
     unsent: u64,
-    /// Receptions that failed.
     failed: u64,
     /// Packets that the socket had no room for; null if the kernel does not say.
     overflowed: Option<u64>,

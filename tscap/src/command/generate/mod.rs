@@ -9,12 +9,10 @@ mod stamps;
 use super::{Exit, Failure};
 use tscap_cli::{EchoPlan, GenPlan};
 
-/// Sends.
 pub(super) fn run(plan: &GenPlan) -> Result<Exit, Failure> {
     super::runtime()?.block_on(session::run(plan))
 }
 
-/// Answers.
 pub(super) fn echo(plan: &EchoPlan) -> Result<Exit, Failure> {
     super::runtime()?.block_on(echo::run(plan))
 }

@@ -67,7 +67,6 @@ pub(super) struct StepReport {
     pub gaps: Option<GapReport>,
 }
 
-/// All steps together.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Summary {
     pub steps: usize,

@@ -26,7 +26,6 @@ const GRACE: Duration = Duration::from_millis(100);
 /// How often it is looked whether a sender has begun.
 const LOOK_EACH: Duration = Duration::from_millis(1);
 
-/// Sends everything.
 pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
     let console = Console::new(plan.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
@@ -239,7 +238,6 @@ async fn time_is_up(control: &Control, limit: Option<Duration>) {
     sleep_until(Instant::now() + limit).await;
 }
 
-/// The sending thread.
 fn send(mut sender: Sender, job: &Job) -> std::io::Result<Outcome> {
     affinity::pin_to(job.cpu)?;
     let (sent, result) = sender.send(&Orders {

@@ -5,7 +5,6 @@ use tscap_clock::{StampPath, TscPath};
 /// The read, in the words of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TscStamps {
-    /// The function.
     pub path: &'static str,
     /// Whether it is ordered (fenced); one that is not may come some tens of ns early.
     pub ordered: bool,

@@ -11,7 +11,6 @@ use tscap_host::system;
 use tscap_lab::loss::{Grid, LossError, Results, Sweep, assemble, captures, run as measure};
 use tscap_traffic::load::{Absent, Tool};
 
-/// Measures the sweep.
 pub(in crate::command) fn run(plan: &LossPlan) -> Result<Exit, Failure> {
     let shown = ResultOutput {
         json: plan.json,

@@ -24,7 +24,6 @@ const VERSION: u32 = 1;
 /// What is written at once, bytes.
 const BUFFER: usize = 1 << 20;
 
-/// What was done.
 #[derive(Debug, Serialize)]
 struct Summary {
     event: &'static str,
@@ -38,7 +37,6 @@ struct Summary {
     neighbours: Neighbours,
 }
 
-/// Joins.
 pub(super) fn run(plan: &MergePlan) -> Result<Exit, Failure> {
     allow_most_files();
     let files = plan.inputs.iter().map(|path| open(path));

@@ -23,7 +23,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Version of the JSON objects of each second.
 const SECOND_VERSION: u32 = 1;
 
-/// One second.
 #[derive(Debug, Serialize)]
 struct Second<'a> {
     /// Since the start, s.

@@ -47,7 +47,6 @@ pub(super) fn run(plan: &QosPlan) -> Result<Exit, Failure> {
     }
 }
 
-/// Reads a capture.
 async fn of_file(plan: &QosPlan, path: &Path) -> Result<Option<(Quality, Exit)>, Failure> {
     let start = Start::now(&KernelFiles::live());
     let filter = plan.filter.as_ref().map(filter::compile_for_file);

@@ -3,7 +3,6 @@
 use super::escaped::escaped;
 use super::fold::fold;
 
-/// Between two columns.
 const SPACE: &str = "  ";
 /// Before each line of a note.
 const INDENT: &str = "  ";

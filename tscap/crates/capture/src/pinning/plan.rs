@@ -13,9 +13,7 @@ use tscap_network::rps::{self, RxQueue};
 pub(super) struct SteeringTargets {
     /// Interrupts of receive queues.
     pub irqs: Vec<QueueIrq>,
-    /// Whether threads poll.
     pub is_threaded: bool,
-    /// Which.
     pub threads: Vec<Kthread>,
     /// Queues with their RPS.
     pub rx_queues: Vec<RxQueue>,

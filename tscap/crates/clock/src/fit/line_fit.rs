@@ -22,7 +22,6 @@ pub(super) struct LineFit {
     last: u64,
     /// How many there are.
     readings: u32,
-    /// Why it begins.
     pub start: Start,
     /// Whether the rate has changed after its latest reading.
     pub is_before_bend: bool,
@@ -55,9 +54,7 @@ pub(super) enum Start {
 enum Crossing {
     /// The clock became faster there.
     Faster,
-    /// It became slower.
     Slower,
-    /// Not for certain.
     Unknown,
 }
 

@@ -49,7 +49,6 @@ pub(crate) enum Change {
 /// Readings in a row by which a level shift of a network's path is told.
 const IN_A_ROW: usize = 32;
 
-/// The latest widths.
 #[derive(Clone, Copy, Debug)]
 struct Latest {
     widths: [u64; IN_A_ROW],
@@ -76,7 +75,6 @@ impl Latest {
     }
 }
 
-/// The least width.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Floor {
     history: SlidingMinimum,

@@ -90,7 +90,6 @@ pub struct FeedForward {
     bent_at: TscCycles,
     /// Latest reading that was used.
     at: TscCycles,
-    /// Ca there.
     absolute: FixedPointNs,
     /// What all readings allow there.
     allowed: Interval,

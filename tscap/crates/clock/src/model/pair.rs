@@ -46,7 +46,6 @@ impl Average {
 pub(super) struct Pair {
     far: End,
     next: End,
-    /// p̂.
     pub rate: NsPerCycle,
     /// Greatest relative error of p̂ as an average over its baseline, parts per billion; or
     /// over that of `surest`.

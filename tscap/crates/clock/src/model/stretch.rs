@@ -16,7 +16,6 @@ pub(super) struct LocalRate {
 }
 
 impl LocalRate {
-    /// By p̂.
     pub fn average(pair: &Pair) -> Self {
         Self {
             rate: pair.rate,

@@ -125,7 +125,6 @@ impl Window {
 /// What the readings say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fitted {
-    /// The reference.
     pub time: FixedPointNs,
     /// Its recent rate.
     pub rate: NsPerCycle,

@@ -17,7 +17,6 @@ const SHORTEST_SUSPEND_NS: u64 = 10_000_000;
 /// What a reading says of the time since the latest certain one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Course {
-    /// Nothing has happened.
     Certain,
     /// Something small may hide in it.
     Uncertain,

@@ -11,7 +11,6 @@ use tscap_file::accounting::Direction;
 use tscap_file::pcapng::Packet;
 use tscap_streams::namesakes::by_number;
 
-/// A place.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     /// The interface, as it was asked for.
@@ -24,7 +23,6 @@ pub(super) struct Place {
     pub hook: String,
 }
 
-/// Both places.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     pub entry: Place,

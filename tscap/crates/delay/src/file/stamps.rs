@@ -11,7 +11,6 @@ use tscap_clock::interval_ns;
 use tscap_clock::{CounterReport, FileNs, RawStamp, StampSource};
 use tscap_file::pcapng::{Kinship, Packet};
 
-/// The stamps.
 #[derive(Clone, Debug)]
 pub(super) struct Stamps {
     /// What they are called in the result.

@@ -35,13 +35,11 @@ pub(super) struct Point {
     pub interface: String,
     /// What it is called as an exit.
     pub name: &'static str,
-    /// Its program.
     pub attachment: Attachment,
     /// The program's place.
     pub slot: Slot,
     /// The way that it belongs to, and where on that it is.
     pub way: usize,
-    /// As above.
     pub at: At,
 }
 
@@ -402,7 +400,6 @@ impl Points {
         (Some(&mut self.changes), self.is_elsewhere)
     }
 
-    /// Detaches all programs.
     pub fn close(&self) {
         for mirror in &self.mirrors {
             let _ = mirror.detach();

@@ -10,9 +10,7 @@ use tscap_clock::{RawStamp, RealNs};
 /// Records of a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// With a key.
     pub keyed: u64,
-    /// Without.
     pub unkeyed: u64,
 }
 
@@ -27,7 +25,6 @@ pub(super) struct WayState {
 /// What is made of matched packets.
 struct Figures {
     start: RawStamp,
-    /// Of each exit.
     exits: Vec<DelayRecorder>,
     /// From the second exit to the first.
     queueing: DelayRecorder,

@@ -5,7 +5,6 @@
 pub(super) struct KeptId(u32);
 
 impl KeptId {
-    /// Nothing is kept.
     pub const NONE: Self = Self(u32::MAX);
 }
 

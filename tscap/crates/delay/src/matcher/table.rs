@@ -35,7 +35,6 @@ impl OpenNumbers {
 /// What became of a key that was looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// Its group.
     Found(u32),
     /// It has none, and none was to be entered.
     Absent,
@@ -70,7 +69,6 @@ impl Bucket {
     }
 }
 
-/// The table.
 #[derive(Debug)]
 pub(super) struct Table {
     buckets: Vec<Bucket>,

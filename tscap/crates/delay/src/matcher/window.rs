@@ -20,7 +20,6 @@ const FIRST_NUMBER: u32 = 1;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     key: u64,
-    /// The first sighting.
     first: RawStamp,
     /// The first sighting at the entry.
     pub entered: RawStamp,

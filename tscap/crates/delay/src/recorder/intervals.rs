@@ -17,7 +17,6 @@ pub(super) struct Intervals {
     begins_ns: u64,
 }
 
-/// What one has.
 #[derive(Clone, Copy, Debug)]
 struct Of {
     n: u64,

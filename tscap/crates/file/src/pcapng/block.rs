@@ -7,7 +7,6 @@ use pcap_file::Endianness;
 use serde::{Serialize, Serializer};
 use tscap_common::block::{CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, padded};
 
-/// Types of blocks.
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 pub(super) const INTERFACE_DESCRIPTION: u32 = 1;
 pub(super) const OBSOLETE_PACKET: u32 = 2;

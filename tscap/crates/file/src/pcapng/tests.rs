@@ -65,7 +65,6 @@ pub(super) fn writer(interfaces: &[InterfaceInfo]) -> FileWriter {
     FileWriter::new(&section, interfaces, RealNs(EPOCH + 5)).unwrap()
 }
 
-/// Of one interface.
 fn counts(written: Written, observed: Observed) -> Counts {
     Counts {
         written: vec![Directed::received(written)],
@@ -296,7 +295,6 @@ fn what_is_unusual_is_marked_in_the_file() {
     );
 }
 
-/// All but sections.
 fn read(bytes: &[u8]) -> Vec<Record> {
     let records = records(bytes).unwrap().map(Result::unwrap);
     let records = records.filter(|it| !matches!(it, Record::Section(_)));

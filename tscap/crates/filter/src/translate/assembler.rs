@@ -7,7 +7,6 @@ use crate::ebpf::{
 
 use super::TranslateError;
 
-/// A register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Register {
     R0 = 0,
@@ -20,7 +19,6 @@ pub(super) enum Register {
     Frame = 10,
 }
 
-/// The second operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
     Constant(u32),
@@ -126,7 +124,6 @@ impl Assembler {
         self.with_source(BPF_JMP32 | test, left, 0, right);
     }
 
-    /// Compares whole registers.
     pub fn branch64(&mut self, test: u8, left: Register, right: Source, label: Label) {
         self.jumps.push((self.code.len(), label));
         self.with_source(BPF_JMP | test, left, 0, right);

@@ -25,7 +25,6 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// One byte.
     pub fn of_byte(from: u32) -> Self {
         Self {
             from,

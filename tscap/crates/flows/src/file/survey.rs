@@ -16,7 +16,6 @@ use tscap_streams::{End, HIDDEN_STEPS, ReceiveClock, namesakes};
 struct Described {
     interface: Interface,
     clock: ReceiveClock,
-    /// The latest statistics.
     statistics: Option<Box<StatisticsOption>>,
     /// The clock was set meanwhile.
     was_set: bool,
@@ -38,7 +37,6 @@ pub(super) struct Source {
     pub clock: ReceiveClock,
     /// Number of the place where received packets were stamped; that of sent ones follows.
     pub first_place: u16,
-    /// Of both.
     pub clocks: [PlaceClock; 2],
 }
 

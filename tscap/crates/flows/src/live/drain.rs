@@ -42,7 +42,6 @@ pub struct Latest {
 pub(super) struct Shared {
     /// Drain what is there, and end.
     pub stop: AtomicBool,
-    /// Packets so far.
     pub seen: AtomicU64,
     /// Something else than blocks is in a ring.
     pub is_corrupt: AtomicBool,

@@ -147,7 +147,6 @@ impl Points {
         (Some(&mut self.changes), self.is_elsewhere)
     }
 
-    /// Detaches all programs.
     pub fn close(&self) {
         for point in &self.all {
             // An interface that is gone has no program.

@@ -28,7 +28,6 @@ const LOOK_EACH: Duration = Duration::from_millis(5);
 
 /// The measuring thread's things.
 pub struct CompareBed {
-    /// They measure.
     pub programs: Programs,
     /// One of them, attached.
     pub link: InterfaceLink,
@@ -48,7 +47,6 @@ pub struct CompareBed {
     pub tool_cpus: Vec<u32>,
     /// The kernel's own stamp, if we send.
     pub kernel: Option<KernelStamps>,
-    /// Tells to end.
     pub stop: Arc<Stop>,
 }
 

@@ -29,7 +29,6 @@ const LOOK_EACH: Duration = Duration::from_millis(1);
 /// A socket at the receiving end, and what it was told.
 pub(super) struct KernelStamps {
     socket: StampedReceiver,
-    /// By pattern.
     pub patterns: [PatternSamples; 2],
 }
 

@@ -256,7 +256,6 @@ impl Programs {
 enum Kind {
     /// One read on a frame.
     Cost,
-    /// Unrolled reads.
     Read,
 }
 

@@ -13,9 +13,7 @@ use tscap_statistics::trimmed_mean;
 /// Frames sent for it, and those that were measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameCounts {
-    /// Sent.
     pub sent: u64,
-    /// Measured.
     pub received: u64,
     /// Came in on another CPU: not measured.
     pub elsewhere: u64,
@@ -60,7 +58,6 @@ pub struct StampSamples {
 }
 
 impl StampSamples {
-    /// Of nothing yet.
     pub fn new(turn: impl Into<Turn>) -> Self {
         Self {
             turn: turn.into(),
@@ -123,7 +120,6 @@ fn rounds<'a>(values: &'a [i64], ends: &'a [usize]) -> impl Iterator<Item = &'a 
 /// The frames of one pattern.
 #[derive(Debug, Default)]
 pub struct PatternSamples {
-    /// How many.
     pub counts: FrameCounts,
     /// Second checkpoint less first.
     pub costs: Vec<i64>,

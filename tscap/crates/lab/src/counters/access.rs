@@ -79,7 +79,6 @@ pub(super) struct Burst {
     pub cycles: Vec<i64>,
     /// What was read, ticks of the counter.
     pub values: Vec<u64>,
-    /// Readings that failed.
     pub failed: u64,
 }
 

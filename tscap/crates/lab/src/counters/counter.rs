@@ -138,7 +138,6 @@ impl Counter {
 pub(super) struct Facts {
     /// Ticks in a second; `None` for the TSC, which states none.
     pub hertz: Option<f64>,
-    /// Its width, bits.
     pub bits: u32,
 }
 
@@ -148,7 +147,6 @@ impl Facts {
         hertz: Some(1e9),
         bits: 64,
     };
-    /// The time-stamp counter.
     pub const CYCLES: Self = Self {
         hertz: None,
         bits: 64,

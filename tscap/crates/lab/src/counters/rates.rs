@@ -12,7 +12,6 @@ const POINTS: usize = 400;
 pub(super) enum Seen<'a> {
     /// The TSC, beside which all others are seen.
     Tsc,
-    /// Another one.
     Other(&'a Course),
 }
 

@@ -82,7 +82,6 @@ impl Course {
         }
     }
 
-    /// The points.
     pub fn points(&self) -> &[Point] {
         &self.points
     }

@@ -28,7 +28,6 @@ const LONGER: Duration = Duration::from_secs(60);
 /// The file: a disk would be another load.
 const OUTPUT: &str = "/dev/null";
 
-/// What loads need.
 #[derive(Clone, Debug)]
 pub(super) struct Means {
     /// `tscap`.

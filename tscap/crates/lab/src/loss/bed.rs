@@ -57,7 +57,6 @@ pub(super) enum CaptureKind {
     Slowly,
 }
 
-/// The bed.
 pub(super) struct LossBed {
     bed: TestBed,
     /// What every capture writes, one after the other.

@@ -16,7 +16,6 @@ use tscap_traffic::load::{Absent, Burst, Pair, Point as Run, Program, Sizes, Sto
 
 /// Fewest frames of a point, if they don't take longer than…
 const FEWEST: f64 = 1_000.0;
-/// …this.
 const LONGEST: Duration = Duration::from_secs(10);
 /// Bytes a second that the files are likely to grow by, to warm so much of the folder.
 const LIKELY: f64 = 1e9;

@@ -27,7 +27,6 @@ const FOLDER: &str = "/run/tscap";
 /// What one process has changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Journal {
-    /// Schema version.
     v: u32,
     /// The boot of the machine in which it ran.
     boot_id: String,

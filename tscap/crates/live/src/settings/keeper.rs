@@ -132,7 +132,6 @@ impl Keeper {
         !matches!(self.process.try_wait(), Ok(None))
     }
 
-    /// Ends it.
     pub fn give_back(mut self) -> GaveBack {
         let given_back: Result<Answer, _> = self.ask(&Request::GiveBack);
         drop(self.stream);

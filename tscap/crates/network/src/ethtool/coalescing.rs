@@ -7,7 +7,6 @@ use super::device::Device;
 const GCOALESCE: u32 = 0x0e;
 /// 32-bit words of `struct ethtool_coalesce`, the command first.
 const WORDS: usize = 23;
-/// Words in it.
 const RX_USECS: usize = 1;
 const RX_FRAMES: usize = 2;
 const ADAPTIVE_RX: usize = 10;

@@ -83,7 +83,6 @@ impl<'a> Device<'a> {
         Ok(())
     }
 
-    /// The interface.
     pub(super) fn name(&self) -> &str {
         self.name
     }

@@ -8,7 +8,6 @@ const GRINGPARAM: u32 = 0x10;
 /// 32-bit words of `struct ethtool_ringparam`: the command, four greatest lengths, and
 /// four in force.
 const WORDS: usize = 9;
-/// Words in it.
 const RX_MAX: usize = 1;
 const RX: usize = 5;
 

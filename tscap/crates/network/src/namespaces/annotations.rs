@@ -20,7 +20,6 @@ const NAME: [&str; 3] = [
     "nerdctl/name",
 ];
 
-/// A pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pod {
     pub namespace: String,
@@ -36,7 +35,6 @@ pub(super) fn pod<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Pod> {
     })
 }
 
-/// The name.
 pub(super) fn name<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     NAME.iter().find_map(|key| get(key)).map(str::to_owned)
 }

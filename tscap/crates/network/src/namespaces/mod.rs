@@ -93,7 +93,6 @@ pub struct Namespace {
 /// What stands for a namespace.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
-    /// A file.
     File(PathBuf),
     /// A process in it.
     Process(Process),

@@ -22,7 +22,6 @@ pub(super) enum Query<'a> {
     Name(&'a str),
     /// One interface by its index, 1 to `i32::MAX`.
     Index(u32),
-    /// Every interface.
     All,
 }
 

@@ -77,7 +77,6 @@ pub struct Place<'a> {
 /// A device of the machine; number 0 is none. Numbers are unique in a network namespace only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Device {
-    /// Its number.
     pub index: u32,
     /// Inode number of its namespace.
     pub netns: u32,

@@ -98,7 +98,6 @@ impl Entry {
         })
     }
 
-    /// The interface.
     pub(super) fn device(&self) -> Device {
         self.place.device
     }

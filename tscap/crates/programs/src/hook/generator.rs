@@ -72,9 +72,7 @@ pub struct Generator {
 
 /// What the programs read.
 enum Tsc {
-    /// The counter itself.
     Counter,
-    /// An event.
     Event(Event),
 }
 

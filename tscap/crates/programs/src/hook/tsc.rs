@@ -114,7 +114,6 @@ impl TscEvents {
     }
 }
 
-/// The calibration program.
 pub(super) fn bracket_program(ebpf: &mut Ebpf) -> Result<&mut Xdp, LoadError> {
     ebpf.program_mut(BRACKET_PROGRAM)
         .and_then(|program| program.try_into().ok())

@@ -7,7 +7,6 @@ use tscap_clock::{
     Bracket, CrossTimestamp, FeedForward, NsPerCycle, Observation, Tracker, TscCycles,
 };
 
-/// Of a bin.
 const BIN_NS: i64 = 100_000_000;
 
 /// How far CLOCK_REALTIME was ahead of a straight line in the counter, bin by bin. A

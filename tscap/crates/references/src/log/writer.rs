@@ -33,7 +33,6 @@ pub enum WriteLogError {
 #[derive(Debug)]
 pub struct LogWriter {
     file: File,
-    /// Its length.
     length: u64,
     /// Bytes of a torn last line that were cut off.
     cut: u64,

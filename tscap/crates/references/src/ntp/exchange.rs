@@ -194,7 +194,6 @@ struct Request {
     latest: Option<Reply>,
 }
 
-/// A good reply.
 #[derive(Clone, Copy, Debug)]
 struct Reply {
     at: [PacketStamp; 2],

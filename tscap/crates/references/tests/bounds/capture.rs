@@ -15,7 +15,6 @@ pub struct Stamp {
     /// When it was taken, ns since the start.
     pub at_ns: u64,
     pub raw: RawStamp,
-    /// CLOCK_REALTIME then.
     pub truth: RealNs,
     /// CLOCK_MONOTONIC_RAW then, ns.
     pub raw_ns: u64,
@@ -59,7 +58,6 @@ pub fn first_brackets(source: StampSource, reader: &mut Reader<'_>) -> Option<Tr
     None
 }
 
-/// Runs one.
 pub fn capture(scenario: &Scenario, host: &Host) -> Option<Captured> {
     let mut random = scenario.random.clone();
     let Scenario { source, noise, .. } = *scenario;

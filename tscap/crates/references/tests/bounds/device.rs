@@ -82,7 +82,6 @@ fn time(start: u64, steering: &Steering, at_ns: u64) -> u64 {
     start + at_ns.saturating_add_signed(steering.ahead_ns(at_ns))
 }
 
-/// A system call.
 struct Call<'a, 'b, 'c> {
     start: u64,
     steering: &'a Steering,

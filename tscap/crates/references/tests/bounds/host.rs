@@ -65,7 +65,6 @@ impl Machine {
     }
 }
 
-/// The host.
 #[derive(Debug)]
 pub struct Host {
     cycles_per_s: u64,
@@ -227,7 +226,6 @@ impl Now<'_> {
         u64::try_from(ns).expect("it is later than boot")
     }
 
-    /// CLOCK_MONOTONIC_RAW.
     pub fn raw(self) -> u64 {
         let ns = (i128::from(self.cycles) * i128::from(self.host.raw_mult)) >> self.host.shift;
         u64::try_from(ns).expect("it begins with 0")

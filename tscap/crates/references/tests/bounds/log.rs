@@ -10,7 +10,6 @@ use super::host::Host;
 use super::reader::Reader;
 use super::scenario::{MS, S, Scenario};
 
-/// Between two readings.
 const READ_EVERY: u64 = 10 * MS;
 /// Between two looks at a device.
 const LOOK_EVERY: u64 = 100 * MS;

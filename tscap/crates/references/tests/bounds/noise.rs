@@ -2,10 +2,8 @@
 
 use fastrand::Rng;
 
-/// What disturbs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing but caches.
     Quiet,
     /// Interrupts of some microseconds.
     Busy,
@@ -15,7 +13,6 @@ pub enum Kind {
 
 pub const KINDS: [Kind; 3] = [Kind::Quiet, Kind::Busy, Kind::Uneven];
 
-/// Gaps between readings.
 #[derive(Clone, Debug)]
 pub struct Noise {
     kind: Kind,
@@ -47,7 +44,6 @@ impl Noise {
     }
 }
 
-/// Exponentially distributed.
 pub fn exponential(random: &mut Rng, mean: f64) -> u64 {
     (-mean * (1.0 - random.f64()).ln()) as u64
 }

@@ -45,7 +45,6 @@ impl Ntp {
         ntp
     }
 
-    /// ADJ_FREQUENCY.
     pub fn set_frequency(&mut self, ppb: i64) {
         self.frequency = ppb << SCALE;
         self.update_frequency();

@@ -8,7 +8,6 @@ use tscap_clock::{
 use super::host::{Host, Now};
 use super::noise::{Kind, Noise};
 
-/// Its state.
 #[derive(Debug)]
 pub struct Reader<'a> {
     host: &'a Host,

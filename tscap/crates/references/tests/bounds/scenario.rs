@@ -11,7 +11,6 @@ pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000 * US;
 pub const S: u64 = 1_000 * MS;
 
-/// A run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub class: Class,
@@ -100,7 +99,6 @@ impl Scenario {
         }
     }
 
-    /// Something happens.
     pub fn happens(&mut self, at: u64, event: Event) {
         self.events.push((at, event));
     }

@@ -18,7 +18,6 @@ pub struct Steering {
 }
 
 impl Steering {
-    /// At one rate.
     pub fn none(ppb: i64) -> Self {
         Self {
             pieces: vec![(0, 0, ppb)],

@@ -5,7 +5,6 @@ use maud::{Markup, html};
 use super::plot::Plot;
 use super::{Axis, STYLES, marker, width};
 
-/// Of a row.
 const ROW: f64 = 26.0;
 /// Above and below the rows.
 const EDGES: f64 = 84.0;

@@ -39,7 +39,6 @@ impl<'a> Plot<'a> {
         Self { top, ..self }
     }
 
-    /// The whole drawing.
     pub fn svg(&self, id: &str, title: &str, description: &str, content: &Markup) -> Markup {
         html! {
             svg viewBox=(format!("0 0 {WIDTH} {}", self.height)) role="img"

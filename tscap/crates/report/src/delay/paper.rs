@@ -3,7 +3,6 @@
 
 use tscap_delay::schema::{How, Match, Method};
 
-/// Their device.
 pub(super) const DEVICE: &str = "Cavium OCTEON II, Linux 3.10.20, 192-byte packets";
 
 /// Mean and standard deviation, µs, of what comes nearest to `method`.

@@ -316,7 +316,6 @@ pub(super) fn accounts(measurements: &[&Measurement]) -> Option<Table> {
     table.words(&[0, 1]).if_any()
 }
 
-/// The slowest packets.
 pub(super) fn slowest(title: String, delays: &Delays) -> Option<Table> {
     let row = |slow: &Slow| {
         vec![

@@ -11,7 +11,6 @@ pub(super) struct View<'a> {
     pub passage: String,
     /// "tap", "egress", …, or "queueing".
     pub point: &'a str,
-    /// The delays.
     pub delays: &'a Delays,
     /// Whether they are those that count first: of the first exit.
     pub is_first: bool,

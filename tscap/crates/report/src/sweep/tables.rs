@@ -73,7 +73,6 @@ pub(super) fn costs(sweep: &Sweep) -> Table {
     )
 }
 
-/// Each point.
 pub(super) fn points(sweep: &Sweep) -> Table {
     let row = |point: &Point| {
         let run = &point.run;

@@ -73,15 +73,11 @@ impl std::fmt::Display for ServerName {
 /// What came of a look at the socket.
 #[derive(Debug)]
 pub(super) enum Asked {
-    /// Nothing was due.
     Nothing,
-    /// A request left.
     Sent,
-    /// It could not.
     Failed(io::Error),
 }
 
-/// The client.
 #[derive(Debug)]
 pub(super) struct Client {
     pub server: SocketAddr,

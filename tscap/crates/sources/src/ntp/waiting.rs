@@ -17,7 +17,6 @@ pub(super) struct Sighting {
 /// given before its request, however far their stamps are off.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    /// That of requests.
     asking: Direction,
     rate: NsPerCycle,
     sightings: Vec<Sighting>,
@@ -102,7 +101,6 @@ impl Waiting {
         }
     }
 
-    /// Rounded up.
     fn cycles(&self, ns: u64) -> u64 {
         let ns = i64::try_from(ns).unwrap_or(i64::MAX);
         match ns {

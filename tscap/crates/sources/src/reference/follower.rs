@@ -233,7 +233,6 @@ impl Follower {
         matches!(&self.kind, Kind::Ntp { trouble, .. } if trouble.is_hopeless)
     }
 
-    /// No time came.
     fn silent(&self, patience: Duration) -> Failure {
         let name = &self.name;
         let why = match &self.kind {

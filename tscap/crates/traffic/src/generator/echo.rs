@@ -12,7 +12,6 @@ use tscap_base::kernel_files::{KernelFiles, read};
 
 /// Longest that a request to stop waits for.
 const LOOK_EACH: Duration = Duration::from_millis(50);
-/// Longest UDP payload.
 const LONGEST: usize = 1 << 16;
 /// A socket from which nothing else comes is of no use.
 const MOST_ERRORS: u32 = 1_000;

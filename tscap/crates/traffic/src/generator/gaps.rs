@@ -76,7 +76,6 @@ impl GapReport {
     }
 }
 
-/// Counts a gap.
 pub(super) fn count(gaps: &mut Gaps, gap_ns: u64, period_ns: u64) {
     gaps[bucket_of(gap_ns.wrapping_sub(period_ns).cast_signed())] += 1;
 }

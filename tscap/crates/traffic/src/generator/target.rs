@@ -19,7 +19,6 @@ impl Target {
         }
     }
 
-    /// Its number.
     pub fn ifindex(&self) -> u32 {
         self.ifindex
     }

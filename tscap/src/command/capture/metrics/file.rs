@@ -25,7 +25,6 @@ pub(super) struct MetricsFile {
 }
 
 impl MetricsFile {
-    /// Starts the thread.
     pub fn at(path: &Path) -> io::Result<Self> {
         // One is written and one may wait.
         let (pages, texts) = sync_channel::<String>(1);

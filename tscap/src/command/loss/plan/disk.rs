@@ -15,7 +15,6 @@ const STEPS: f64 = 10.0;
 
 /// Where a capture would be written.
 pub(super) enum Storage<'a> {
-    /// Nowhere in particular.
     Unknown,
     /// A folder in memory.
     Memory(&'a Path),

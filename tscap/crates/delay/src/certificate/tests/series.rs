@@ -79,7 +79,6 @@ enum Model {
     },
 }
 
-/// A series.
 #[derive(Debug)]
 pub struct Series {
     pub packets: u64,

@@ -62,7 +62,6 @@ pub(super) struct Span {
     pub early_before: u64,
     /// Groups that open until then may have entered before the clock was set.
     pub doubt_through: Option<u64>,
-    /// The last stamp.
     pub end: u64,
     /// The clock was set then.
     pub is_distrusted: bool,

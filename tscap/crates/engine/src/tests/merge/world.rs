@@ -141,7 +141,6 @@ impl World {
         assert!(!bench.converter.drain_all());
     }
 
-    /// Later than everything.
     fn end(&self) -> u64 {
         let last = self.frames.iter().map(|frame| frame.published).max();
         last.unwrap_or(0).max(*self.drains.last().unwrap()) + 1

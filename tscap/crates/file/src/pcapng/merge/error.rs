@@ -90,7 +90,6 @@ pub enum MergeError {
 }
 
 impl MergeError {
-    /// Of a file.
     pub(super) fn read(file: &str, error: ReadError) -> Self {
         Self::Read {
             file: file.to_owned(),

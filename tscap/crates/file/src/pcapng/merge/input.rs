@@ -99,7 +99,6 @@ struct Head {
 pub(super) struct Input<R> {
     pub report: InputReport,
     pub endianness: Endianness,
-    /// Its section header.
     pub header: Vec<u8>,
     /// Index of the capture of which it is a part, among those that there are.
     pub capture: Option<usize>,
@@ -164,7 +163,6 @@ impl<R: Read + Seek> Input<R> {
         self.report.damage.add(damaged);
     }
 
-    /// The latest block.
     pub fn block(&mut self) -> &mut [u8] {
         self.reader.block().0
     }

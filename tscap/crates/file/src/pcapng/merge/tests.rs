@@ -37,7 +37,6 @@ fn head(endianness: Endianness) -> Vec<u8> {
     block(0x0a0d_0d0a, &body, endianness)
 }
 
-/// Times in nanoseconds.
 fn interface(snaplen: u32, endianness: Endianness) -> Vec<u8> {
     let option = [half(9, endianness), half(1, endianness)].concat();
     let link = [half(1, endianness), [0, 0]].concat();

@@ -44,7 +44,6 @@ pub(in crate::pcapng) fn packet(kind: u32, interface: u32, ticks: u64, data: &[u
     block(kind, &[&head.map(u32::to_ne_bytes).concat(), data].concat())
 }
 
-/// All but sections.
 fn read(file: &[u8]) -> Vec<Record> {
     let records = records(file).unwrap().map(|record| record.unwrap());
     let records = records.filter(|it| !matches!(it, Record::Section(_)));

@@ -124,7 +124,6 @@ impl Costs {
         }
     }
 
-    /// Of each layer.
     pub fn of_layers(&self) -> impl Iterator<Item = Option<Cost>> {
         self.sums.iter().map(Sum::cost)
     }

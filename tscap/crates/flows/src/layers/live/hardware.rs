@@ -19,7 +19,6 @@ pub(super) struct Hardware {
     pub hook: String,
     /// What a reader must know of it.
     pub warning: Option<String>,
-    /// Its reader.
     pub clock: Arc<PtpClock>,
 }
 

@@ -10,7 +10,6 @@ const CONVERTER_SHARE: f64 = 0.5;
 /// Halvings of the range in which the rate lies: to a billionth of it.
 const HALVINGS: u32 = 30;
 
-/// Frames a second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
     /// That the sender sends.

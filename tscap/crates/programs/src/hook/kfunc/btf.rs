@@ -41,7 +41,6 @@ pub enum BtfError {
     Kind(u32),
 }
 
-/// Types and strings.
 #[derive(Clone, Copy, Debug)]
 pub struct Btf<'a> {
     types: &'a [u8],
@@ -51,7 +50,6 @@ pub struct Btf<'a> {
 /// Where a member is in its structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its first bit.
     pub bit: u32,
     /// Its width if it is a bit field, else 0.
     pub bits: u32,
@@ -67,7 +65,6 @@ pub struct PerCpu {
 }
 
 impl<'a> Btf<'a> {
-    /// Reads the header.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BtfError> {
         let header = bytes.first_chunk::<HEADER>().ok_or(BtfError::NotBtf)?;
         if header[..2] != MAGIC.to_ne_bytes() || header[2] != VERSION {
@@ -230,7 +227,6 @@ struct Type<'a> {
     of: usize,
     /// Of a structure: whether its members tell their widths.
     tells_bits: bool,
-    /// What follows it.
     more: &'a [u8],
 }
 

@@ -25,7 +25,6 @@ const CPUTIME_STEAL: u16 = 7;
 
 /// What a counter is the sum of.
 struct Sum {
-    /// The per-CPU variable.
     variable: &'static str,
     /// Members that it must have: the bytes of a word, and which words of an array.
     needed: &'static [(&'static str, u16, Range<u16>)],

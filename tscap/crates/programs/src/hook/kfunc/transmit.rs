@@ -11,7 +11,6 @@ use super::{KERNEL_TYPES, NoKfunc, call_in, types, unreadable};
 use crate::hook::code::{Call, call_of};
 use tscap_base::kernel_files::KernelFiles;
 
-/// The tracepoint.
 const TRACEPOINT: &str = "net_dev_start_xmit";
 
 /// Where the kernel has what a program at the tracepoint reads.

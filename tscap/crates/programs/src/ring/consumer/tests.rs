@@ -5,7 +5,6 @@ use tscap_common::ring::{MIN_RING_BYTES, SLACK_BYTES};
 use crate::ring::synthetic;
 use tscap_clock::{RawStamp, RealNs};
 
-/// Whatever the stamp.
 const ANY: RawStamp = RawStamp(u64::MAX);
 
 /// One step of a producer and a consumer that share a ring.

@@ -9,7 +9,6 @@ use tscap_clock::scripted::{EPOCH, Host};
 const US: u64 = 1_000;
 const MS: u64 = 1_000 * US;
 const S: u64 = 1_000 * MS;
-/// At the server.
 const AWAY: u64 = 20 * US;
 
 /// A host whose clock is slewed, and the clock that follows a server with the true time.
@@ -103,7 +102,6 @@ impl Run {
         self.clock.status(at, &self.tracker).unwrap()
     }
 
-    /// Some good exchanges.
     fn settle(&mut self) {
         for _ in 0..10 {
             self.exchange([50 * US, 50 * US], 0);

@@ -21,7 +21,6 @@ pub(crate) fn delays(comparison: &Comparison) -> Option<Table> {
         .if_any()
 }
 
-/// |inter-arrival − inter-send|.
 pub(crate) fn interval_errors(comparison: &Comparison) -> Option<Table> {
     let rows = precision(comparison, |name, precision| {
         let correlation = maybe(precision.correlation, number);

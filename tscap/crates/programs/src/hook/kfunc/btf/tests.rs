@@ -72,7 +72,6 @@ pub fn sk_buff(bit: u32, bits: u32, more: &[(u32, &str, usize)]) -> Vec<u8> {
 pub enum Built {
     Typedef(&'static str),
     Function(&'static str),
-    /// Of a type.
     TypedefOf(&'static str, u32),
     Variable(&'static str, u32),
     /// A section of data with these variables.

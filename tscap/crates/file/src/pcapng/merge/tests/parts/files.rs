@@ -4,7 +4,6 @@ use super::super::super::super::block::{DESCRIPTION_OPTIONS, STATISTICS_OPTIONS}
 use super::super::super::super::options::{CUSTOM_TEXT, options_of, with_options};
 use super::*;
 
-/// Each block.
 fn blocks(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut blocks = Vec::new();
     let mut rest = bytes;
