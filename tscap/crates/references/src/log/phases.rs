@@ -135,11 +135,12 @@ impl Line {
         let gone = self.rate.duration_ns(reading.at.0 - self.origin.0);
         let line = self.real.wrapping_add(gone);
         let seen = reading.middle().wrapping_sub(line).cast_signed();
-        let middle = self.bin.0 + self.every / 2;
-        let way = self.rate.duration_ns(middle.abs_diff(reading.at.0));
+        // The bin may end beyond what a counter can show.
+        let (middle, at) = (self.every / 2, reading.at.0 - self.bin.0);
+        let way = self.rate.duration_ns(middle.abs_diff(at));
         let carried = i128::from(way) * i128::from(local.ppb_from(self.rate)) / 1_000_000_000;
         let carried = i64::try_from(carried).unwrap_or(0);
-        match middle >= reading.at.0 {
+        match middle >= at {
             true => seen + carried,
             false => seen - carried,
         }
@@ -228,5 +229,15 @@ mod tests {
             let phase = line.phase(&seen, local);
             assert!(phase.abs_diff(7 + carried) <= 1, "{phase} at {ms} ms");
         }
+    }
+
+    #[test]
+    fn the_last_bin_of_a_counter_has_a_phase() {
+        let from = u64::MAX - 20_000_000;
+        let line = Line::new(&reading(from, 5_000_000_000, 20), RATE);
+        let local = NsPerCycle(RATE.0 + RATE.0 / 1_000);
+        let seen = reading(from + 10_000_000, 5_010_000_007, 20);
+        let phase = line.phase(&seen, local);
+        assert!(phase.abs_diff(7 + 40_000) <= 1, "{phase}");
     }
 }
