@@ -337,3 +337,39 @@ impl Document {
         page.into_string()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_is_where_it_is_to_be_shown() {
+        let mut document = Document::new("title", "heading");
+        let all = [
+            Shown::Everywhere,
+            Shown::Text,
+            Shown::Brief,
+            Shown::Whole,
+            Shown::Further,
+            Shown::Page,
+        ];
+        for shown in all {
+            let name = format!("{shown:?}");
+            document.add(shown, Section::Titled(name.clone(), vec![name]));
+        }
+        let brief = document.text(Layout::BRIEF);
+        assert_eq!(
+            brief,
+            "Everywhere\n  Everywhere\n\nText\n  Text\n\nBrief\n  Brief\n"
+        );
+        let whole = document.text(Layout::WHOLE);
+        let titles: Vec<_> = whole.split("\n\n").map(|it| it.lines().next()).collect();
+        let titles: Vec<_> = titles.into_iter().flatten().collect();
+        assert_eq!(titles, ["Everywhere", "Text", "Whole", "Further"]);
+        let page = document.page();
+        let titles = page.split("<h2>").skip(1);
+        let titles: Vec<_> = titles.filter_map(|it| it.split('<').next()).collect();
+        assert_eq!(titles, ["Everywhere", "Further", "Page"]);
+        assert!(page.contains("<title>title</title>") && page.contains("<h1>heading</h1>"));
+    }
+}
