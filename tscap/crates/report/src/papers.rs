@@ -57,48 +57,25 @@ fn told_stamps(document: &mut Document, comparison: &Comparison) {
         tables::losses(comparison),
         Some(conditions(&comparison.about.machine)),
     ];
-    let notices = notices(comparison);
-    let differences = stamp_differences(comparison);
-    told(
-        document,
-        "Orosz & Skopkó, 2013",
-        notices,
-        tables,
-        differences,
-    );
+    let tables = tables.into_iter().flatten().map(Section::Table);
+    titled(document, "Orosz & Skopkó, 2013", notices(comparison));
+    document.add_all(Shown::Text, tables);
+    titled(document, DIFFERS, stamp_differences(comparison));
 }
 
 /// The same of losses.
 fn told_losses(document: &mut Document, sweep: &Sweep) {
-    let tables = [
-        Some(lossless()),
-        sessions(sweep),
-        Some(conditions(&sweep.about.machine)),
-    ];
-    let notices = sweep.warnings.clone();
-    let differences = loss_differences(sweep);
-    told(
-        document,
-        "Skopkó, loss analysis",
-        notices,
-        tables,
-        differences,
-    );
+    let conditions = conditions(&sweep.about.machine);
+    let tables = [Some(lossless()), sessions(sweep), Some(conditions)];
+    let tables = tables.into_iter().flatten().map(Section::Table);
+    titled(document, "Skopkó, loss analysis", sweep.warnings.clone());
+    document.add_all(Shown::Text, tables);
+    titled(document, DIFFERS, loss_differences(sweep));
 }
 
-fn told(
-    document: &mut Document,
-    paper: &str,
-    notices: Vec<String>,
-    tables: [Option<Table>; 3],
-    differences: Vec<String>,
-) {
-    let tables = tables.into_iter().flatten().map(Section::Table);
-    let notices = Section::Titled(paper.to_owned(), notices);
-    document.add(Shown::Text, notices);
-    document.add_all(Shown::Text, tables);
-    let differences = Section::Titled(DIFFERS.to_owned(), differences);
-    document.add(Shown::Text, differences);
+fn titled(document: &mut Document, title: &str, sentences: Vec<String>) {
+    let section = Section::Titled(title.to_owned(), sentences);
+    document.add(Shown::Text, section);
 }
 
 /// A title of the page below the name of the paper.
