@@ -29,13 +29,16 @@ pub struct Layout {
     pub is_whole: bool,
 }
 
-#[cfg(test)]
 impl Layout {
     /// All of it, as it goes to a pipe.
     pub const WHOLE: Self = Self {
         columns: usize::MAX,
         is_whole: true,
     };
+}
+
+#[cfg(test)]
+impl Layout {
     /// All of it, on a terminal of the usual size.
     pub const WHOLE_THERE: Self = Self {
         columns: 79,
