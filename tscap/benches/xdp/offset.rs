@@ -92,24 +92,10 @@ pub fn measure(rounds: u32) -> Result<OffsetReport> {
 
 fn load() -> Result<(Loaded, TscEvents, Vec<u32>)> {
     let cpus = online_cpus()?;
-    let mut loaded = Loaded::load(&LoadOptions {
-        object: PROGRAMS,
-        program: Hook::Xdp.program(ClockDomain::CpuTsc),
-        clock: ClockDomain::CpuTsc,
-        kfunc: None,
-        transmit: None,
-        filter: None,
-        interfaces: 1,
-        ring_bytes: MIN_RING_BYTES,
-        ring_cpus: &cpus,
-        possible_cpus: possible_cpus()?,
-        snaplen: 64,
-        keep_raw: false,
-        packet_flags: false,
-        packet_queue: false,
-        keys: None,
-        ends_frames: false,
-    })?;
+    let mut options = LoadOptions::new(PROGRAMS, (MIN_RING_BYTES, &cpus), possible_cpus()?);
+    (options.clock, options.snaplen) = (ClockDomain::CpuTsc, 64);
+    options.program = Hook::Xdp.program(ClockDomain::CpuTsc);
+    let mut loaded = Loaded::load(&options)?;
     let events = loaded.open_tsc_events(&cpus, EventPriority::Pinned)?;
     Ok((loaded, events, cpus))
 }

@@ -18,6 +18,7 @@ mod interfaces;
 mod journal;
 mod keys;
 mod lines;
+mod live;
 mod loss;
 mod measuring;
 mod merge;

@@ -7,10 +7,11 @@ use tokio::time::sleep;
 use tscap_common::stamping::Count;
 
 use super::console::{Console, read_order};
+use super::live::hear;
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure};
 use tscap_base::text::numbers::{counted, grouped};
-use tscap_capture::{Event, Severity, Stop};
+use tscap_capture::Stop;
 use tscap_cli::{StampPlan, Verbosity};
 use tscap_sources::stamping::{Account, Running, Summary};
 
@@ -112,16 +113,6 @@ async fn watch(
         if end.is_some_and(|end| now >= end) {
             return Ok(Stop::Duration);
         }
-    }
-}
-
-fn hear(console: &mut Console, event: Event) {
-    match event {
-        Event::Notice(Severity::Detail, text) => console.detail(&text),
-        Event::Notice(Severity::Note, text) => console.note(&text),
-        Event::Notice(Severity::Warning, text) => console.warning(&text),
-        Event::Notice(Severity::Error, text) => console.error(&text),
-        other => console.warning(&other.to_string()),
     }
 }
 

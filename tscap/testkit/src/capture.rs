@@ -60,9 +60,14 @@ pub fn delay(netns: &Netns) -> Plan<'_> {
     plan("delay", netns)
 }
 
+/// `tscap qos --json` in `netns`.
+pub fn qos(netns: &Netns) -> Plan<'_> {
+    plan("qos", netns)
+}
+
 /// `tscap qos --json -i <port>`.
 pub fn qos_on(port: &Port) -> Plan<'_> {
-    plan("qos", &port.netns).on(port)
+    qos(&port.netns).on(port)
 }
 
 /// `tscap stamp --json` in `netns`.

@@ -152,7 +152,10 @@ fn the_table_of_threads_has_each_thread() {
     let folders = [root().join("tscap/crates"), root().join("tscap/src")];
     for file in folders.iter().flat_map(|it| sources(it)) {
         let text = fs::read_to_string(&file).expect("a source");
-        for after in text.split(".name(\"tscap-").skip(1) {
+        let named = text.split(".name(\"tscap-").skip(1);
+        // Those of a session.
+        let of_sinks = text.split("const THREAD: &'static str = \"tscap-").skip(1);
+        for after in named.chain(of_sinks) {
             let thread = after.split('"').next().unwrap_or_default();
             let is_listed = table.contains(&format!("`tscap-{thread}`"));
             assert!(is_listed, "{}: tscap-{thread}", file.display());

@@ -18,6 +18,7 @@ mod filter;
 mod fix;
 mod generator;
 mod links;
+mod live;
 mod load;
 mod loss;
 mod merge;

@@ -260,24 +260,9 @@ fn all_cpus() -> Vec<u32> {
 /// The program alone, on a device that the command would refuse.
 fn attached(path: StampPath, tun: &Tun) -> (Loaded, InterfaceLink) {
     let ring_cpus = all_cpus();
-    let options = LoadOptions {
-        object: PROGRAMS,
-        program: Hook::Xdp.program(path.domain()),
-        clock: path.domain(),
-        kfunc: None,
-        transmit: None,
-        filter: None,
-        interfaces: 1,
-        ring_bytes: 128 * 1024,
-        ring_cpus: &ring_cpus,
-        possible_cpus: ring_cpus.iter().max().expect("a CPU") + 1,
-        snaplen: 65_428,
-        keep_raw: false,
-        packet_flags: false,
-        packet_queue: false,
-        keys: None,
-        ends_frames: false,
-    };
+    let possible_cpus = ring_cpus.iter().max().expect("a CPU") + 1;
+    let mut options = LoadOptions::new(PROGRAMS, (128 * 1024, &ring_cpus), possible_cpus);
+    (options.program, options.clock) = (Hook::Xdp.program(path.domain()), path.domain());
     let loaded = Loaded::load(&options).expect("load the program");
     let program = loaded.program.as_fd();
     let netns = &tun.port.netns;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use tscap_clock::RawStamp;
 use tscap_common::block::block_len;
-use tscap_common::hook::{ClockDomain, Direction, Slot};
+use tscap_common::hook::{Direction, Slot};
 use tscap_file::accounting::Outcome;
 use tscap_filter as filter;
 use tscap_host::perf::EventPriority;
@@ -38,24 +38,10 @@ impl RingOutput {
         snaplen: u32,
         ring_bytes: usize,
     ) -> Result<Self> {
-        let mut loaded = Loaded::load(&LoadOptions {
-            object,
-            program: name,
-            clock: ClockDomain::Monotonic,
-            kfunc: None,
-            transmit: None,
-            filter,
-            interfaces: 1,
-            ring_bytes,
-            ring_cpus: &[cpu],
-            possible_cpus: possible_cpus()?,
-            snaplen,
-            keep_raw: false,
-            packet_flags: false,
-            packet_queue: false,
-            keys: None,
-            ends_frames: false,
-        })?;
+        let cpus = [cpu];
+        let mut options = LoadOptions::new(object, (ring_bytes, &cpus), possible_cpus()?);
+        (options.program, options.filter, options.snaplen) = (name, filter, snaplen);
+        let mut loaded = Loaded::load(&options)?;
         let rings = loaded.rings.take().context("no rings")?;
         let consumer = Consumer::all(rings).pop().context("no ring")?;
         let events = match name {

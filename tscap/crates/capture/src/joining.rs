@@ -11,11 +11,11 @@ use super::event::{Event, Listener};
 use super::left_out::LeftOut;
 use super::live_links::LiveLinks;
 use super::running::Parts;
-use super::scope::Scope;
 use super::selection::{Interfaces, Selected, Selection};
 use super::state::ReadyInterface;
 use tscap_base::failure::{Context as _, Failure};
 use tscap_host::readable::Readable;
+use tscap_live::Scope;
 use tscap_network::link_watch::{LinkEvent, LinkWatch};
 use tscap_network::netdev::{self, Link};
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::event::Listener;
-use super::scope::Scope;
 use super::selection::Selected;
 use tscap_base::failure::Failure;
+use tscap_live::Scope;
 
 /// What was said last of each, by namespace and number: the kernel tells of each change of an
 /// interface, and the reason is mostly the same as before.

@@ -39,7 +39,6 @@ mod probe;
 mod pulse;
 mod receiving;
 mod running;
-mod scope;
 mod selection;
 mod stale_journals;
 mod start;
@@ -55,7 +54,7 @@ pub use event::{Event, Severity};
 pub use finish::Ended;
 pub use first_brackets::first_brackets;
 pub use hardware::PtpClocks;
-pub use load::{Stamping, first_by, first_of, kfunc_of, load_failure, paths};
+pub use load::{Refused, Stamping, first_by, first_of, kfunc_of, load_failure, paths};
 pub use plan::{
     BY_TSC, Capture, ClockChoice, DirectionChoice, HardwareStamps, MAX_WRITERS, Offloads,
     Privileges, Programs, Tap, Target, netmask_for,

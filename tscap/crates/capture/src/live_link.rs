@@ -5,9 +5,9 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tscap_common::hook::{Direction, Slot};
+use tscap_live::Scope;
 
 use super::own_counts::OwnCounts;
-use super::scope::Scope;
 use super::selection::Selected;
 use super::summary::{DirectionSummary, HardwareSummary, InterfaceSummary};
 use tscap_file::accounting::{Directed, InterfaceCounts, Outcomes, Totals, Written};

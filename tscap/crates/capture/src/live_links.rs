@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::live_link::{LiveLink, Loss};
-use super::scope::Scope;
 use super::summary::InterfaceSummary;
 use tscap_file::accounting::{Directed, InterfaceCounts, Observed, Written};
+use tscap_live::Scope;
 use tscap_network::netdev::Link;
 use tscap_programs::hook::{CounterError, Counters, Shares};
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use tscap_common::block::MAX_CAPLEN;
+use tscap_live::Scope;
 
-use super::scope::Scope;
 use tscap_base::failure::{Context as _, Failure};
 use tscap_clock::{StampSource, TscPath};
 use tscap_engine::{Io, RotationPlan, STATISTICS_EVERY};

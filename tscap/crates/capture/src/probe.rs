@@ -1,6 +1,5 @@
 //! Whether a stamp source works here, found out without attaching anything.
 
-use tscap_common::block::MAX_CAPLEN;
 use tscap_common::hook::ClockDomain;
 use tscap_common::ring::MIN_RING_BYTES;
 
@@ -29,24 +28,8 @@ pub async fn probe(
         check::check_tsc(tsc::check().err(), false)?;
     }
     let ring_cpus = system::online_cpus().context("cannot list the online CPUs")?;
-    let options = LoadOptions {
-        object: PROGRAMS,
-        program: "",
-        clock: ClockDomain::Monotonic,
-        kfunc: None,
-        transmit: None,
-        filter: None,
-        interfaces: 1,
-        ring_bytes: MIN_RING_BYTES,
-        ring_cpus: &ring_cpus,
-        possible_cpus: system::possible_cpus().context("cannot count the possible CPUs")?,
-        snaplen: MAX_CAPLEN as u32,
-        keep_raw: false,
-        packet_flags: false,
-        packet_queue: false,
-        keys: None,
-        ends_frames: false,
-    };
+    let possible_cpus = system::possible_cpus().context("cannot count the possible CPUs")?;
+    let options = LoadOptions::new(PROGRAMS, (MIN_RING_BYTES, &ring_cpus), possible_cpus);
     let paths = load::paths(clock, tsc_path, true);
     let stamping = load::first_of(&paths, &options, &KernelFiles::live())?;
     let (mut loaded, path) = (stamping.loaded, stamping.path);

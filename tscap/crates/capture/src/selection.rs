@@ -4,10 +4,10 @@ use glob::Pattern;
 
 use super::interface;
 use super::plan::{Capture, DirectionChoice};
-use super::scope::Scope;
 use tscap_base::failure::{Context as _, Failure, Hint as _};
 use tscap_filter::LinkType;
 use tscap_host::process;
+use tscap_live::Scope;
 use tscap_network::link_watch::LinkWatch;
 use tscap_network::netdev::{self, Link};
 
@@ -55,7 +55,7 @@ pub(super) struct Interfaces {
 impl Interfaces {
     pub fn find(plan: &Capture) -> Result<Self, Failure> {
         let selection = Selection::of(plan)?;
-        let scopes = Scope::open(&plan.namespaces)?;
+        let scopes = Scope::open_all(&plan.namespaces, "capture")?;
         let watches = match selection.is_open() {
             true => {
                 // Some for each interface.

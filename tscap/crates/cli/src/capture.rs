@@ -85,7 +85,7 @@ pub struct CaptureArgs {
 
     /// Capture in the network namespace of this pod of Kubernetes on this node; may be given
     /// several times
-    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = pod)]
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = super::scope::pod)]
     pod: Vec<namespaces::Target>,
 
     /// List the interfaces and what they can do
@@ -541,18 +541,6 @@ impl CaptureArgs {
             reference,
             metrics_file: self.metrics_file,
         })))
-    }
-}
-
-fn pod(text: &str) -> Result<namespaces::Target, String> {
-    match text.split_once('/') {
-        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
-            Ok(namespaces::Target::Pod {
-                namespace: namespace.into(),
-                name: name.into(),
-            })
-        }
-        _ => Err("a pod is NAMESPACE/NAME, such as default/web-0".into()),
     }
 }
 

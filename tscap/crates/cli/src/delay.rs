@@ -7,6 +7,7 @@ use clap::error::ErrorKind;
 use clap::{ArgGroup, Args, CommandFactory as _, ValueEnum};
 
 use super::filter::FilterArgs;
+use super::scope::ScopeArgs;
 use super::{Cli, FilterSource, Plan, Verbosity, units};
 use tscap_capture::ClockChoice;
 use tscap_delay::live::{Course, LivePlan, OutPoint};
@@ -57,7 +58,7 @@ pub struct DelayArgs {
 
     /// Read a capture in the place of interfaces that work now: one that has both
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "mirror", "both", "load", "parallel", "netns", "peer_netns", "pcapng", "count",
+        "mirror", "both", "load", "parallel", "namespace", "peer_netns", "pcapng", "count",
         "duration", "ring_size",
     ])]
     file: Option<PathBuf>,
@@ -88,10 +89,8 @@ pub struct DelayArgs {
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     ring_size: Option<usize>,
 
-    /// The interfaces are in this network namespace: a name of ip netns, a path, or the
-    /// number of a process
-    #[arg(long, value_name = "NAME|PATH|PID")]
-    netns: Option<String>,
+    #[command(flatten)]
+    scope: ScopeArgs,
 
     /// With --out-point peer: the other end is in this network namespace
     #[arg(long, value_name = "NAME|PATH|PID")]
@@ -269,7 +268,7 @@ impl DelayArgs {
         };
         let live = LivePlan {
             course,
-            namespace: self.netns.map(Target::Netns),
+            namespace: self.scope.target(),
             peer_namespace: self.peer_netns.map(Target::Netns),
             out_point: self.out_point,
             matched_by,

@@ -21,6 +21,7 @@ mod qos;
 mod reference;
 mod report;
 mod rotation;
+mod scope;
 mod stamp;
 mod stamp_clock;
 mod units;

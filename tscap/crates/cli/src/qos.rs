@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, ValueEnum};
 
+use super::scope::ScopeArgs;
 use super::{Cli, FilterSource, Plan, Verbosity, units};
 use tscap_capture::{ClockChoice, DirectionChoice};
 use tscap_flows::schema::{FlowBy, Sort};
@@ -119,10 +120,8 @@ pub struct QosArgs {
     #[arg(long, value_name = "PATH", requires = "layers")]
     cgroup: Option<PathBuf>,
 
-    /// The interfaces are in this network namespace: a name of ip netns, a path, or the
-    /// number of a process
-    #[arg(long, value_name = "NAME|PATH|PID", requires = "interface")]
-    netns: Option<String>,
+    #[command(flatten)]
+    scope: ScopeArgs,
 
     /// Ring of each CPU (default: as for a capture)
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, requires = "interface")]
@@ -162,7 +161,7 @@ const LIVE: [&str; 9] = [
     "cgroup",
     "direction",
     "clock",
-    "netns",
+    "namespace",
     "ring_size",
     "duration",
     "count",
@@ -252,11 +251,16 @@ impl QosArgs {
         }
         let verbosity = self.verbosity();
         let mut words = self.words.into_iter();
+        let namespace = self.scope.target();
+        if namespace.is_some() && self.interface.is_empty() {
+            let what = "--netns, --container and --pod are of interfaces: give -i INTERFACE";
+            return Err(Cli::command().error(ErrorKind::MissingRequiredArgument, what));
+        }
         let source = match self.read {
             Some(file) => QosSource::File(file),
             None if !self.interface.is_empty() => QosSource::Interfaces(AskedInterfaces {
                 interfaces: self.interface,
-                namespace: self.netns.map(Target::Netns),
+                namespace,
                 direction: self.direction,
                 clock: match self.clock {
                     QosClock::Auto => ClockChoice::Auto,

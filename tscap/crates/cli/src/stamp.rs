@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::scope::ScopeArgs;
 use super::stamp_clock::StampClock;
 use super::{Plan, units};
 use tscap_sources::stamping::Stamping;
@@ -25,6 +26,9 @@ pub struct StampArgs {
     /// Interface by name, or by its number in tscap -D
     #[arg(short, long, value_name = "INTERFACE")]
     interface: String,
+
+    #[command(flatten)]
+    scope: ScopeArgs,
 
     /// Clock to stamp frames with
     #[arg(long, value_enum, default_value_t, value_name = "CLOCK")]
@@ -56,6 +60,7 @@ impl StampArgs {
         Plan::Stamp(StampPlan {
             stamping: Stamping {
                 interface: self.interface,
+                namespace: self.scope.target(),
                 clock: self.clock.clock,
                 tsc_path: self.clock.path,
             },
@@ -83,6 +88,7 @@ mod tests {
         let expected = StampPlan {
             stamping: Stamping {
                 interface: "eth0".into(),
+                namespace: None,
                 clock: ClockChoice::Tsc,
                 tsc_path: Some(TscPath::Perf),
             },

@@ -31,6 +31,7 @@ pub use output::{CloseError, Io, Output, OutputError, PIECE_BYTES};
 pub use prepared::{NewName, PreparedFile};
 pub use rotation::{ClosedFile, Limits, NameError, Names, Naming, Period, Rotation, RotationPlan};
 pub use shared::{Recalibration, Shared};
+pub use window::Window;
 pub use write_watch::WriteWatch;
 
 /// The examples of README.md are tests.

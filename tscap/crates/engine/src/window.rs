@@ -24,7 +24,7 @@ pub(super) const WINDOW_NS: u64 = 100_000;
 
 /// The limits of one drain.
 #[derive(Clone, Debug)]
-pub(super) struct Window {
+pub struct Window {
     /// Blocks stamped later stay in their ring...
     horizon: RawStamp,
     /// ...unless they lie before this position of their ring: they have been
@@ -38,7 +38,7 @@ pub(super) struct Window {
 
 impl Window {
     /// For `rings` rings, with nothing held back.
-    pub(super) fn new(rings: usize) -> Self {
+    pub fn new(rings: usize) -> Self {
         Self {
             horizon: RawStamp::NEVER,
             due: vec![0; rings],
@@ -49,7 +49,7 @@ impl Window {
 
     /// Moves on to a drain that read `heads` between the time `before` and the clock
     /// reading `cross`.
-    pub(super) fn move_on(
+    pub fn move_on(
         &mut self,
         tracker: &Tracker,
         cross: &CrossTimestamp,
@@ -66,14 +66,14 @@ impl Window {
     }
 
     /// Holds nothing back in this drain.
-    pub(super) fn open(&mut self) {
+    pub fn open(&mut self) {
         self.horizon = RawStamp::NEVER;
     }
 
     /// Up to which position and which stamp blocks of `ring` may go out, from
     /// `next` on; that may be less than all that may, and is never nothing of it.
     #[inline]
-    pub(super) fn reach(&self, ring: usize, next: u64, head: u64) -> (u64, RawStamp) {
+    pub fn reach(&self, ring: usize, next: u64, head: u64) -> (u64, RawStamp) {
         if next < self.due[ring] {
             (self.due[ring], RawStamp::NEVER)
         } else {

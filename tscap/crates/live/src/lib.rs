@@ -1,8 +1,11 @@
 //! What live commands have in common: settings that must be given back, and what a member of the
-//! group that may capture is refused.
+//! group that may capture is refused, and the network namespaces of interfaces.
 
 pub mod membership;
+mod scope;
 pub mod settings;
+
+pub use scope::Scope;
 
 /// The examples of README.md are tests.
 #[cfg(doctest)]

@@ -1,25 +1,20 @@
 //! A measurement that works now.
 
-use std::time::{Duration, Instant};
-
 use super::{method, packets, table};
 use crate::command::console::Console;
+use crate::command::live::{give_up_privileges, hear, judge, say_ready, watch};
 use crate::command::measuring::Start;
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure};
 use tscap_base::kernel_files::KernelFiles;
-use tscap_capture::{Event, Severity, interface};
+use tscap_capture::interface;
 use tscap_cli::{DelayPlan, LoadChoice, ParallelChoice};
-use tscap_delay::live::{LivePlan, Over, Running};
+use tscap_delay::live::{LivePlan, LiveSecond, Running};
 use tscap_delay::schema::{Correction, Match, Measurement, Method, VERSION};
 use tscap_delay::stress::{PaperLoad, ParallelTraffic};
 use tscap_host::affinity;
 use tscap_results::envelope::Kind;
-
-/// Interfaces and programs are looked after so often.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// A line of the table, or an object.
-const TELL_EVERY: Duration = Duration::from_secs(1);
+use tscap_session::Over;
 
 /// `None` if a signal ended it before anything was measured.
 pub(super) async fn session(
@@ -35,38 +30,29 @@ pub(super) async fn session(
         running = live.start(&mut heard) => running?,
         () = signals.next() => return Ok(None),
     };
-    for warning in running.warnings() {
-        console.warning(warning);
-    }
-    console.say(&format!("ready: {}", running.ready()));
+    say_ready(&running, &mut console);
     let files = KernelFiles::live();
     let start = Start::now(&files);
     let load = plan.load.as_ref().map(begin_load).transpose()?;
     let parallel = plan.parallel.as_ref();
     let parallel = parallel.map(|choice| begin_parallel(live, choice));
     let parallel = parallel.transpose()?;
-    console.give_up_capabilities();
-    signals.give_up_capabilities();
     let makes_files = plan.pcapng.is_some() || plan.report.is_some();
-    running.give_up_privileges(makes_files, &mut |event| hear(&mut console, event))?;
-    let (running, over) = watch(plan, running, &mut signals, &mut console).await;
+    give_up_privileges(&mut running, makes_files, &mut signals, &mut console)?;
+    let mut line = 0;
+    let tell = |console: &mut Console, running: &Running, latest: LiveSecond, since| {
+        let second = table::Second::of(running.ways(), latest, since);
+        table::tell(console, &second, line);
+        line += 1;
+    };
+    let duration = plan.duration;
+    let over = watch(duration, &mut running, &mut signals, &mut console, tell).await;
     let load = load.map(PaperLoad::end);
     let parallel = parallel.map(ParallelTraffic::end);
     let found = running.finish(signals.next()).await?;
 
     let mut warnings = found.warnings.clone();
-    let mut exit = match over {
-        Some(Over::InterfaceGone) => {
-            warnings.push("an interface is gone, or a program from it".into());
-            Exit::Fault
-        }
-        Some(Over::Corrupt) => Exit::Fault,
-        Some(Over::Count) | None => Exit::Success,
-    };
-    if !found.adds_up {
-        warnings.push("the account of the programs does not add up: please report this".into());
-        exit = Exit::DoesNotAddUp;
-    }
+    let mut exit = judge(over, found.adds_up, &mut warnings);
     // What was measured is worth printing all the same.
     if let Some(path) = &plan.pcapng
         && let Err(failure) = packets::write(path, &found.slowest)
@@ -121,17 +107,6 @@ fn advice(measurement: &Measurement) -> Option<String> {
     (is_seen && !is_matched).then_some(says)
 }
 
-/// Tells what a user should know.
-pub(in crate::command) fn hear(console: &mut Console, event: Event) {
-    match event {
-        Event::Notice(Severity::Detail, text) => console.detail(&text),
-        Event::Notice(Severity::Note, text) => console.note(&text),
-        Event::Notice(Severity::Warning, text) => console.warning(&text),
-        Event::Notice(Severity::Error, text) => console.error(&text),
-        _ => {}
-    }
-}
-
 fn begin_load(choice: &LoadChoice) -> Result<PaperLoad, Failure> {
     let cpus = match &choice.cpus {
         Some(cpus) => cpus.clone(),
@@ -155,36 +130,4 @@ fn begin_parallel(live: &LivePlan, choice: &ParallelChoice) -> Result<ParallelTr
         let what = format!("cannot send on {name}");
         ParallelTraffic::start(choice.bits, name).context(what)
     })?
-}
-
-/// Tells the figures of each second until there is a reason to end.
-async fn watch(
-    plan: &DelayPlan,
-    mut running: Running,
-    signals: &mut Signals,
-    console: &mut Console,
-) -> (Running, Option<Over>) {
-    let started = Instant::now();
-    let mut told = started;
-    let mut line = 0;
-    loop {
-        let left = plan
-            .duration
-            .map(|most| most.saturating_sub(started.elapsed()));
-        let pause = left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY));
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = signals.next() => return (running, None),
-        }
-        let over = running.look_after(&mut |event| hear(console, event));
-        if over.is_some() || left.is_some_and(|left| left <= pause) {
-            return (running, over);
-        }
-        if told.elapsed() >= TELL_EVERY {
-            told += TELL_EVERY;
-            let now = table::Second::of(&running, started.elapsed());
-            table::tell(console, &now, line);
-            line += 1;
-        }
-    }
 }

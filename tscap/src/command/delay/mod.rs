@@ -8,8 +8,6 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-pub(super) use live::hear;
-
 use super::measuring::{self, ResultOutput, Start};
 use super::report::{check_writable, read};
 use super::signals::Signals;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::command::console::Console;
 use tscap_base::text::numbers::span;
 use tscap_delay::Latest;
-use tscap_delay::live::Running;
+use tscap_delay::live::LiveSecond;
 
 /// Version of the JSON objects.
 const VERSION: u32 = 1;
@@ -31,12 +31,12 @@ struct Way {
 }
 
 impl Second {
-    pub fn of(running: &Running, since: Duration) -> Self {
-        let (latest, remembered) = running.latest();
-        let ways = running.ways().iter().zip(latest);
+    /// Of the ways of these names.
+    pub fn of(names: &[String], latest: LiveSecond, since: Duration) -> Self {
+        let ways = names.iter().zip(latest.ways);
         Self {
             seconds: since.as_secs_f64(),
-            remembered,
+            remembered: latest.remembered,
             passages: ways
                 .map(|(name, exits)| Way {
                     name: name.clone(),

@@ -1,25 +1,24 @@
 //! `tscap qos --layers`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::command::console::Console;
-use crate::command::delay::hear;
+use crate::command::live::{give_up_privileges, hear, judge, say_ready, watch};
 use crate::command::measuring::{self, ResultOutput, Start};
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure, terminal};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::numbers::counted;
 use tscap_cli::LayersPlan;
-use tscap_flows::layers::live::{Latest, Over, Running};
+use tscap_flows::layers::live::{Latest, Running};
 use tscap_flows::layers::schema::{FlowResidences, LayerAccount, Residences, VERSION};
 use tscap_programs::hook::Layer;
 use tscap_report::layers_lines;
 use tscap_results::envelope::Kind;
+use tscap_session::Over;
 
-/// The programs are looked after so often.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Version of the JSON objects of each second.
 const SECOND_VERSION: u32 = 1;
 
@@ -57,36 +56,26 @@ async fn session(plan: &LayersPlan) -> Result<Option<(Residences, Exit)>, Failur
     let mut signals = Signals::new()?;
     let console = Console::new(plan.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
-    let mut running = tokio::select! {
-        running = plan.live.start() => running?,
-        () = signals.next() => return Ok(None),
+    let mut running = {
+        let mut hear = |event| hear(&mut console, event);
+        tokio::select! {
+            running = plan.live.start(&mut hear) => running?,
+            () = signals.next() => return Ok(None),
+        }
     };
-    for warning in running.warnings() {
-        console.warning(&warning);
-    }
-    console.say(&format!("ready: {}", running.ready()));
+    say_ready(&running, &mut console);
     let files = KernelFiles::live();
     let start = Start::now(&files);
-    console.give_up_capabilities();
-    signals.give_up_capabilities();
-    running.give_up_privileges(plan.report.is_some(), &mut |event| {
-        hear(&mut console, event)
-    })?;
-    let (running, over) = watch(plan.duration, running, &mut signals, &mut console).await;
+    let makes_files = plan.report.is_some();
+    give_up_privileges(&mut running, makes_files, &mut signals, &mut console)?;
+    let tell = |console: &mut Console, running: &Running, latest: Latest, since| {
+        tell(console, &running.layers(), &latest, since);
+    };
+    let duration = plan.duration;
+    let over = watch(duration, &mut running, &mut signals, &mut console, tell).await;
     let found = running.finish()?;
     let mut warnings = found.warnings;
-    let mut exit = match over {
-        Some(Over::InterfaceGone) => {
-            warnings.push("the interface is gone, or a program from it".into());
-            Exit::Fault
-        }
-        Some(Over::Corrupt) => Exit::Fault,
-        None => Exit::Success,
-    };
-    if !found.adds_up {
-        warnings.push("the account of the programs does not add up: please report this".into());
-        exit = Exit::DoesNotAddUp;
-    }
+    let exit = judge(over, found.adds_up, &mut warnings);
     let mut about = start.circumstances(&files, 0, &plan.live.interface);
     about.seconds = found.seconds;
     if plan.live.namespace.is_some() {
@@ -104,31 +93,6 @@ async fn session(plan: &LayersPlan) -> Result<Option<(Residences, Exit)>, Failur
         warnings,
     };
     Ok(Some((residences, exit)))
-}
-
-/// Tells of each second until there is a reason to end.
-async fn watch(
-    duration: Option<Duration>,
-    mut running: Running,
-    signals: &mut Signals,
-    console: &mut Console,
-) -> (Running, Option<Over>) {
-    let started = Instant::now();
-    loop {
-        let left = duration.map(|most| most.saturating_sub(started.elapsed()));
-        let pause = left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY));
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = signals.next() => return (running, None),
-        }
-        let over = running.look_after();
-        if over.is_some() || left.is_some_and(|left| left <= pause) {
-            return (running, over);
-        }
-        if let Some(latest) = running.take_latest() {
-            tell(console, &running.layers(), &latest, started.elapsed());
-        }
-    }
 }
 
 /// Tells a second: a JSON object, or a table that takes the place of the one before, or a

@@ -1,25 +1,24 @@
 //! A measurement that works now.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 
 use super::method;
 use crate::command::console::Console;
-use crate::command::delay::hear;
+use crate::command::live::{give_up_privileges, hear, judge, say_ready, watch};
 use crate::command::measuring::Start;
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure, terminal};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::numbers::counted;
 use tscap_cli::QosPlan;
-use tscap_flows::live::{Latest, LivePlan, Over, Running};
+use tscap_flows::live::{Latest, LivePlan};
 use tscap_flows::schema::{Account, FlowReport, Quality, VERSION};
 use tscap_report::flow_lines;
 use tscap_results::envelope::Kind;
+use tscap_session::Over;
 
-/// Interfaces and programs are looked after so often.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Version of the JSON objects of each second.
 const SECOND_VERSION: u32 = 1;
 
@@ -51,32 +50,16 @@ pub(super) async fn session(
             () = signals.next() => return Ok(None),
         }
     };
-    for warning in running.warnings() {
-        console.warning(&warning);
-    }
-    console.say(&format!("ready: {}", running.ready()));
+    say_ready(&running, &mut console);
     let files = KernelFiles::live();
     let start = Start::now(&files);
-    console.give_up_capabilities();
-    signals.give_up_capabilities();
-    running.give_up_privileges(plan.report.is_some(), &mut |event| {
-        hear(&mut console, event)
-    })?;
-    let (running, over) = watch(duration, running, &mut signals, &mut console).await;
+    let makes_files = plan.report.is_some();
+    give_up_privileges(&mut running, makes_files, &mut signals, &mut console)?;
+    let tell = |console: &mut Console, _: &_, latest: Latest, since| tell(console, &latest, since);
+    let over = watch(duration, &mut running, &mut signals, &mut console, tell).await;
     let found = running.finish()?;
     let mut warnings = found.warnings;
-    let mut exit = match over {
-        Some(Over::InterfaceGone) => {
-            warnings.push("an interface is gone, or a program from it".into());
-            Exit::Fault
-        }
-        Some(Over::Corrupt) => Exit::Fault,
-        Some(Over::Count) | None => Exit::Success,
-    };
-    if !found.adds_up {
-        warnings.push("the account of the programs does not add up: please report this".into());
-        exit = Exit::DoesNotAddUp;
-    }
+    let exit = judge(over, found.adds_up, &mut warnings);
     let interface = live.interfaces.first().map_or("-", String::as_str);
     let mut about = start.circumstances(&files, 0, interface);
     about.seconds = found.seconds;
@@ -93,31 +76,6 @@ pub(super) async fn session(
         warnings,
     };
     Ok(Some((quality, exit)))
-}
-
-/// Tells the flows of each second until there is a reason to end.
-async fn watch(
-    duration: Option<Duration>,
-    mut running: Running,
-    signals: &mut Signals,
-    console: &mut Console,
-) -> (Running, Option<Over>) {
-    let started = Instant::now();
-    loop {
-        let left = duration.map(|most| most.saturating_sub(started.elapsed()));
-        let pause = left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY));
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = signals.next() => return (running, None),
-        }
-        let over = running.look_after(&mut |event| hear(console, event));
-        if over.is_some() || left.is_some_and(|left| left <= pause) {
-            return (running, over);
-        }
-        if let Some(latest) = running.take_latest() {
-            tell(console, &latest, started.elapsed());
-        }
-    }
 }
 
 /// Tells a second: a JSON object, or a table that takes the place of the one before, or a

@@ -1,6 +1,5 @@
 //! What /proc says of the threads of a process.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
@@ -45,7 +44,8 @@ pub fn wait_for_threads(pid: u32, names: &[&str], expected: impl Fn(&str, &Statu
     let what = "all threads to have given up what they do not need";
     wait::until(what, Duration::from_secs(10), || {
         let threads = read_all(pid)?;
-        let are_there = names.iter().all(|name| threads.contains_key(*name));
+        let is_there = |name: &&str| threads.iter().any(|(it, _)| it == name);
+        let are_there = names.iter().all(is_there);
         let mut all = threads.iter();
         let is_expected =
             are_there && all.all(|(name, it)| it.no_new_privileges && expected(name, it));
@@ -58,14 +58,14 @@ pub fn of(pid: u32) -> Status {
     let threads = wait::until("capabilities that stay", Duration::from_secs(10), || {
         read_all(pid)
     });
-    let mut threads = threads.into_values();
+    let mut threads = threads.into_iter().map(|(_, status)| status);
     let only = threads.next().expect("a thread");
     assert_eq!(threads.next(), None);
     only
 }
 
 /// `None` while one changes its capabilities: a set at a time.
-fn read_all(pid: u32) -> Option<BTreeMap<String, Status>> {
+fn read_all(pid: u32) -> Option<Vec<(String, Status)>> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("a running process");
     let tasks = tasks.map(|task| task.expect("an entry").path().join("status"));
     // One may have ended meanwhile.

@@ -9,7 +9,6 @@ use clap::error::ErrorKind;
 use super::QosArgs;
 use crate::{Cli, Plan, Verbosity};
 use tscap_flows::layers::live::LivePlan;
-use tscap_network::namespaces::Target;
 use tscap_programs::hook::Layer;
 
 /// Residences between layers, as asked for.
@@ -53,7 +52,7 @@ impl QosArgs {
         Ok(Plan::Layers(Box::new(LayersPlan {
             live: LivePlan {
                 interface,
-                namespace: self.netns.map(Target::Netns),
+                namespace: self.scope.target(),
                 layers: self.layers,
                 cgroup: self.cgroup,
                 ring_bytes: self.ring_size,

@@ -1,12 +1,9 @@
 //! The programs of a measurement on its interfaces.
 
-use std::os::fd::BorrowedFd;
-
 use tokio::task::yield_now;
 use tscap_common::hook::Slot;
 
 use super::plan::{Course, LivePlan, OutPoint};
-use super::scope::{open_namespace, visit};
 use crate::schema::Match;
 use crate::{At, MOST_EXITS};
 use tscap_base::failure::{Context as _, Failure, Hint as _};
@@ -14,15 +11,15 @@ use tscap_base::kernel_files::KernelFiles;
 use tscap_capture::interface::{find, find_usable};
 use tscap_capture::netmask_for;
 use tscap_filter::LinkType;
+use tscap_live::Scope;
 use tscap_live::settings::{JournalFolder, SettingsGuard};
 use tscap_network::bpf::{InterfaceLink, LinkPoint};
-use tscap_network::clsact::{Clsact, Side};
 use tscap_network::ethtool;
-use tscap_network::namespaces::Namespace;
 use tscap_network::netdev::{self, Link};
 use tscap_programs::hook::{
-    AttachError, AttachPoint, Attacher, Attachment, EgressPoint, HookChoice, Loaded, Port, Refusal,
+    AttachPoint, Attacher, Attachment, EgressPoint, HookChoice, Loaded, Port, Presence,
 };
+use tscap_session::{Points, by_filter, not_attached};
 
 /// The task, in errors.
 const TASK: &str = "measure at";
@@ -73,7 +70,7 @@ impl Seen {
 }
 
 /// All programs of a measurement; they are detached on drop, the entries first.
-pub(super) struct Points {
+pub(super) struct AttachedPoints {
     /// Where packets enter, then where they leave.
     pub all: Vec<Point>,
     /// Names of the ways.
@@ -89,8 +86,8 @@ pub(super) struct Interfaces {
     ways: Vec<Way>,
     /// What is mirrored to which interface.
     mirrored: Option<([Link; 2], Link)>,
-    scope: Option<Namespace>,
-    peer_scope: Option<Namespace>,
+    scope: Scope,
+    peer_scope: Scope,
     suits: Match,
 }
 
@@ -100,9 +97,9 @@ impl Interfaces {
     /// # Errors
     /// If one is not there, is down or is no Ethernet interface.
     pub fn find(plan: &LivePlan) -> Result<Self, Failure> {
-        let scope = open_namespace(plan.namespace.as_ref())?;
-        let peer_scope = open_namespace(plan.peer_namespace.as_ref())?;
-        let (ways, mirrored, suits) = visit(scope.as_ref(), || ways(plan, peer_scope.as_ref()))??;
+        let scope = Scope::open(plan.namespace.as_ref(), "measure")?;
+        let peer_scope = Scope::open(plan.peer_namespace.as_ref(), "measure")?;
+        let (ways, mirrored, suits) = scope.visit(|| ways(plan, &peer_scope))??;
         Ok(Self {
             ways,
             mirrored,
@@ -134,13 +131,13 @@ impl LivePlan {
     /// # Errors
     /// If it is not to be found or entered.
     pub fn visit<T>(&self, work: impl FnOnce() -> T) -> Result<T, Failure> {
-        visit(open_namespace(self.namespace.as_ref())?.as_ref(), work)
+        Scope::open(self.namespace.as_ref(), "measure")?.visit(work)
     }
 }
 
 type Found = (Vec<Way>, Option<([Link; 2], Link)>, Match);
 
-fn ways(plan: &LivePlan, peer_scope: Option<&Namespace>) -> Result<Found, Failure> {
+fn ways(plan: &LivePlan, peer_scope: &Scope) -> Result<Found, Failure> {
     let usable = |name: &str| find_usable(name, TASK, &KINDS);
     let exits = |link: &Link| exits_of(plan.out_point, link, peer_scope);
     let through = |entry: &Link, exit: &Link| {
@@ -215,7 +212,7 @@ fn ways(plan: &LivePlan, peer_scope: Option<&Namespace>) -> Result<Found, Failur
 fn exits_of(
     out_point: OutPoint,
     link: &Link,
-    peer_scope: Option<&Namespace>,
+    peer_scope: &Scope,
 ) -> Result<Vec<(Link, Seen)>, Failure> {
     Ok(match out_point {
         OutPoint::Tap => vec![
@@ -228,7 +225,7 @@ fn exits_of(
 }
 
 /// The other end of a veth pair, in its namespace.
-fn peer_of(link: &Link, scope: Option<&Namespace>) -> Result<Link, Failure> {
+fn peer_of(link: &Link, scope: &Scope) -> Result<Link, Failure> {
     let name = &link.name;
     let what = || format!("cannot find the other end of {name}");
     if link.kind.as_deref() != Some("veth") {
@@ -242,7 +239,7 @@ fn peer_of(link: &Link, scope: Option<&Namespace>) -> Result<Link, Failure> {
         )));
     };
     // Numbers are unique in a namespace only: the other end knows this one's too.
-    let found = visit(scope, || {
+    let found = scope.visit(|| {
         let link = netdev::by_index(index).context(what())?;
         let link = link.filter(|link| link.kind.as_deref() == Some("veth"));
         let Some(peer) = link else { return Ok(None) };
@@ -251,7 +248,7 @@ fn peer_of(link: &Link, scope: Option<&Namespace>) -> Result<Link, Failure> {
     })??;
     let is_here = || link.lower == Some(index);
     let peer =
-        found.filter(|(_, back)| *back == Some(link.index) && (scope.is_some() || is_here()));
+        found.filter(|(_, back)| *back == Some(link.index) && (scope.is_elsewhere() || is_here()));
     peer.map(|(peer, _)| peer).ok_or_else(|| {
         Failure::new(format!("{}: it is not number {index} there", what()))
             .hint("name the network namespace that it is in: --peer-netns NAME")
@@ -267,7 +264,7 @@ fn peer_index(name: &str) -> Result<Option<u32>, ethtool::EthtoolError> {
     Ok(index.filter(|index| *index > 0))
 }
 
-impl Points {
+impl AttachedPoints {
     /// Attaches the programs of `loaded`: the exits before the entries, so that what is seen
     /// at an entry can be seen at each exit.
     ///
@@ -283,7 +280,7 @@ impl Points {
             ways: interfaces.ways.iter().map(|way| way.name.clone()).collect(),
             mirrors: Vec::new(),
             changes: SettingsGuard::new(JournalFolder::live(), KernelFiles::live()),
-            is_elsewhere: interfaces.scope.is_some() || interfaces.peer_scope.is_some(),
+            is_elsewhere: interfaces.scope.is_elsewhere() || interfaces.peer_scope.is_elsewhere(),
         };
         let ways = || interfaces.ways.iter().enumerate();
         for (way, it) in ways() {
@@ -298,9 +295,9 @@ impl Points {
             yield_now().await;
         }
         if let Some(mirrored) = &interfaces.mirrored {
-            visit(interfaces.scope.as_ref(), || {
-                points.mirror(mirrored, loaded)
-            })??;
+            interfaces
+                .scope
+                .visit(|| points.mirror(mirrored, loaded))??;
         }
         Ok(points)
     }
@@ -315,11 +312,11 @@ impl Points {
     ) -> Result<(), Failure> {
         let number = self.all.len() as u32;
         let scope = match seen {
-            Seen::ReceivedByPeer => interfaces.peer_scope.as_ref().or(interfaces.scope.as_ref()),
-            _ => interfaces.scope.as_ref(),
+            Seen::ReceivedByPeer if interfaces.peer_scope.is_elsewhere() => &interfaces.peer_scope,
+            _ => &interfaces.scope,
         };
         let filter = plan.filter.as_ref();
-        let netmask = visit(scope, || netmask_for(filter, link))??;
+        let netmask = scope.visit(|| netmask_for(filter, link))??;
         let filter = filter
             .map(|it| it.program_for(LinkType::Ethernet, netmask))
             .transpose()?;
@@ -328,13 +325,8 @@ impl Points {
             number,
             filter,
         };
-        let attachment = visit(scope, || {
-            let changes = &mut self.changes;
-            let by_filter = &mut |program: BorrowedFd<'_>, link: &Link, side: Side| {
-                let attached: Result<Clsact, Refusal> =
-                    Ok(changes.attach_filter(program, link, side, "tscap")?);
-                attached
-            };
+        let attachment = scope.visit(|| {
+            let by_filter = &mut by_filter(&mut self.changes);
             let mut attacher = Attacher { loaded, by_filter };
             match seen {
                 Seen::Received | Seen::ReceivedByPeer => attacher.received(&port, HookChoice::Auto),
@@ -343,11 +335,8 @@ impl Points {
             }
         })?;
         let attachment = attachment.map_err(not_attached)?;
-        let label = scope
-            .map(|it| format!(" in {}", it.label()))
-            .unwrap_or_default();
         self.all.push(Point {
-            interface: format!("{}{label}", link.name),
+            interface: scope.name_of(&link.name),
             name: seen.name(),
             slot: Slot::of(number, attachment.at.hook().direction()),
             attachment,
@@ -395,20 +384,6 @@ impl Points {
         }
     }
 
-    /// What was changed, and whether it may be in other network namespaces.
-    pub fn changes(&mut self) -> (Option<&mut SettingsGuard>, bool) {
-        (Some(&mut self.changes), self.is_elsewhere)
-    }
-
-    pub fn close(&self) {
-        for mirror in &self.mirrors {
-            let _ = mirror.detach();
-        }
-        for point in &self.all {
-            let _ = point.attachment.held.detach();
-        }
-    }
-
     /// What a reader must know of where packets are stamped.
     pub fn warnings(&self) -> Vec<String> {
         let late = |point: &&Point| {
@@ -429,15 +404,22 @@ impl Points {
     }
 }
 
-/// What helps where a program can't be attached.
-pub fn not_attached(error: AttachError) -> Failure {
-    let hint = match &error {
-        AttachError::Busy { .. } => "tscap doctor -i names what is there",
-        AttachError::Refused {
-            at: AttachPoint::Tap,
-            ..
-        } => "it needs CAP_NET_RAW: run as root",
-        _ => "dmesg may say more",
-    };
-    Failure::from_error(error, "cannot attach the program").hint(hint)
+impl Points for AttachedPoints {
+    fn is_gone(&self) -> bool {
+        let mut all = self.all.iter();
+        all.any(|point| point.attachment.held.look() == Presence::Gone)
+    }
+
+    fn close(&self) {
+        for mirror in &self.mirrors {
+            let _ = mirror.detach();
+        }
+        for point in &self.all {
+            let _ = point.attachment.held.detach();
+        }
+    }
+
+    fn changes(&mut self) -> (Option<&mut SettingsGuard>, bool) {
+        (Some(&mut self.changes), self.is_elsewhere)
+    }
 }

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::drain::{Drained, Times};
-use super::points::Point;
+use super::points::{AttachedPoints, Point};
+use super::sink::MatcherSink;
 use super::way::{Ended, Seen};
-use super::{Course, Running};
+use super::{Course, LivePlan};
 use crate::schema::{Exit, How, Match, Passage, Spot};
 use crate::{At, Packet};
 use tscap_base::failure::{Context as _, Failure};
 use tscap_base::text::numbers::counted;
 use tscap_clock::Tracker;
 use tscap_file::accounting::Outcomes;
-use tscap_programs::hook::Shares;
+use tscap_session::{Ended as EndedSession, Times};
 
 /// A slow packet, and between which interfaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,39 +50,37 @@ pub struct Result {
 
 /// What became of a measurement that has ended.
 pub(super) fn of(
-    mut running: Running,
-    drained: Drained,
-    seconds: f64,
+    (plan, matched_by): (LivePlan, Match),
+    ended: EndedSession<MatcherSink, AttachedPoints>,
+    (seconds, mut warnings): (f64, Vec<String>),
 ) -> std::result::Result<Result, Failure> {
-    let counters = &running.loaded.counters;
-    let slots = running.points.slots();
-    let what = "cannot account for the frames";
-    let losses = counters.losses(&slots, &Shares::all()).context(what)?;
-    let losses = losses.into_iter().next().unwrap_or_default();
-    let seen = counters.seen().context(what)?.sum();
-    let Drained {
-        ways,
+    let (losses, seen) = ended.losses(&ended.points.slots())?;
+    let EndedSession {
+        sink: MatcherSink {
+            ways, memory_bytes, ..
+        },
         mut tracker,
         end,
-    } = drained;
+        points,
+        loaded,
+        path,
+        warnings: of_clock,
+    } = ended;
     let times = Times::of(&mut tracker);
     let bound_ns = |longest: i64| bound_ns(&tracker, longest);
     let ends = ways.into_iter().map(|way| way.end(end, &times, bound_ns));
     let ends: Vec<_> = ends.collect();
-    let points = &running.points;
     let accounted: u64 = losses.iter().map(Outcomes::total).sum::<u64>()
         + ends
             .iter()
             .flat_map(|it| it.seen)
             .map(|it| it.keyed + it.unkeyed)
             .sum::<u64>();
-    let mut warnings = std::mem::take(&mut running.warnings);
-    if let Ok(mut trouble) = running.shared.trouble.lock() {
-        warnings.append(&mut trouble);
-    }
-    let is_mirrored = matches!(running.plan.course, Course::Mirrored { .. });
+    warnings.extend(of_clock);
+    let is_mirrored = matches!(plan.course, Course::Mirrored { .. });
     if is_mirrored {
-        let lost = running.loaded.mirror_losses().context(what)?;
+        let lost = loaded.mirror_losses();
+        let lost = lost.context("cannot account for the frames")?;
         warnings.extend(without_copy(lost));
     }
     let mut passages = Vec::new();
@@ -98,11 +96,11 @@ pub(super) fn of(
         passages.push(passage);
     }
     Ok(Result {
-        how: running.plan.course.how(),
-        matched_by: running.matched_by,
-        clock: running.path.function().to_owned(),
+        how: plan.course.how(),
+        matched_by,
+        clock: path.function().to_owned(),
         seconds,
-        memory_bytes: running.memory_bytes,
+        memory_bytes,
         passages,
         slowest,
         adds_up: seen == accounted,

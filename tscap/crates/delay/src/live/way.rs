@@ -1,11 +1,11 @@
 //! One way through what is measured, as the matcher's thread has it.
 
-use super::drain::Times;
 use crate::schema::{Account, Delays};
 use crate::{
     At, DelayRecorder, Latest, MOST_EXITS, Matched, Matcher, Packet, Passed, Sighting, Worst,
 };
 use tscap_clock::{RawStamp, RealNs};
+use tscap_session::Times;
 
 /// Records of a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

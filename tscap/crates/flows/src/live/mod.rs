@@ -1,43 +1,28 @@
 //! A measurement while it runs: the programs of a capture record the heads of packets, and a
 //! thread of its own gives them to the flows.
 
-mod drain;
 mod points;
+mod sink;
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
-
-use tscap_common::hook::ClockDomain;
-
-use self::drain::{Drain, Drained, Shared, Shown};
-use self::points::{Interfaces, Point, Points};
+use self::points::{AttachedPoints, Interfaces, Point};
+use self::sink::{FlowSink, Shown};
 use super::schema::{Account, FlowReport, IntervalBasis, Place, Sort};
 use super::{FlowOptions, Flows, PlaceClock};
-use tscap_base::failure::{Context as _, Failure};
-use tscap_capture::going_on::give_up_the_rest;
-use tscap_capture::{ClockChoice, Counter, DirectionChoice, Event, Listener, check};
-use tscap_clock::{HostClocks, RawStamp, StampPath};
-use tscap_delay::live::{load_and_read, open_counter};
+use tscap_base::failure::Failure;
+use tscap_capture::{ClockChoice, DirectionChoice, Event};
+use tscap_clock::StampPath;
 use tscap_file::accounting::{Direction, Outcomes};
 use tscap_filter::Filter;
-use tscap_host::{affinity, caps, system};
-use tscap_network::bpf::wait_for_running_programs;
 use tscap_network::namespaces::Target;
-use tscap_programs::hook::{LoadOptions, Loaded, PROGRAMS, Presence, Shares};
-use tscap_programs::ring::Consumer;
+use tscap_session::{Draining, Live, Machine, Over, Recorded, Session, SessionPlan};
 use tscap_streams::DelayBasis;
 use tscap_time::timex::KernelClock;
-use tscap_time::tsc;
 
-pub use drain::Latest;
+pub use sink::Latest;
 
 /// Bytes of a packet that are recorded: the headers of IPv6 in VXLAN over IPv6 with VLAN tags,
 /// and those of TCP or RTP.
 const SNAPLEN: u32 = 192;
-/// The offset of each CPU's counter is checked this often.
-const CHECK_EVERY: Duration = Duration::from_secs(10);
 
 /// A live measurement, as asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,27 +50,10 @@ pub struct LivePlan {
 }
 
 /// A measurement with its programs attached. When it is dropped, nothing stays attached.
+#[derive(Debug)]
 pub struct Running {
     plan: LivePlan,
-    path: StampPath,
-    loaded: Loaded,
-    counter: Option<Counter>,
-    points: Points,
-    shared: Arc<Shared>,
-    thread: Option<JoinHandle<Drained>>,
-    checked: Instant,
-    started: Instant,
-}
-
-/// Why a measurement ends by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
-    /// As many packets as asked for were seen.
-    Count,
-    /// An interface is gone, or its program.
-    InterfaceGone,
-    /// The blocks make no sense.
-    Corrupt,
+    draining: Draining<FlowSink, AttachedPoints>,
 }
 
 /// What was found.
@@ -112,93 +80,36 @@ impl LivePlan {
     /// # Errors
     /// What was tried, why it failed and what to do next. Nothing stays attached.
     pub async fn start(&self, hear: &mut dyn FnMut(Event)) -> Result<Running, Failure> {
-        check::check_privileges()?;
-        check::check_kernel()?;
-        let untrusted_tsc = tsc::check().err();
-        let takes_tsc = untrusted_tsc.is_none();
-        if self.clock == ClockChoice::Tsc {
-            check::check_tsc(untrusted_tsc, false)?;
-        }
+        let machine = Machine::check(self.clock)?;
         let interfaces = Interfaces::find(self)?;
-        let ring_cpus = system::online_cpus().context("cannot list the online CPUs")?;
-        let possible_cpus = system::possible_cpus().context("cannot count the possible CPUs")?;
-        let ring_bytes = check::ring_bytes(self.ring_bytes, ring_cpus.len())?;
-        let options = LoadOptions {
-            object: PROGRAMS,
-            program: "",
-            clock: ClockDomain::Monotonic,
-            kfunc: None,
-            transmit: None,
-            filter: self.filter.as_ref().map(|filter| &filter.program),
+        let plan = SessionPlan {
+            recorded: Recorded::Frames { snaplen: SNAPLEN },
+            clock: self.clock,
+            tsc_path: None,
+            filter: self.filter.as_ref(),
             interfaces: interfaces.count(),
-            ring_bytes,
-            ring_cpus: &ring_cpus,
-            possible_cpus,
-            snaplen: SNAPLEN,
-            keep_raw: false,
-            packet_flags: false,
-            packet_queue: false,
-            keys: None,
-            ends_frames: false,
+            ring_bytes: self.ring_bytes,
         };
-        let (stamping, mut tracker) = load_and_read(self.clock, None, &options, takes_tsc).await?;
-        let (mut loaded, path) = (stamping.loaded, stamping.path);
-        let counter = open_counter(path, &ring_cpus, &mut loaded, &mut tracker)?;
-        let told = &mut Listener::new(hear);
-        counter.iter().for_each(|counter| counter.say(told));
-        let offsets = counter.as_ref().map(Counter::offsets).unwrap_or_default();
-        let rings = loaded.rings.take().expect("taken here only");
-        let mut consumers = Consumer::all(rings);
-        for (consumer, offset) in consumers.iter_mut().zip(offsets) {
-            consumer.set_stamp_offset(offset);
-        }
-        let mut clocks = HostClocks::new(path.source());
-        let cross = tracker.read(&mut clocks);
-        tracker.observe(&cross);
-        let start: RawStamp = tracker.stamp_at(&cross, cross.mono[1]);
-        let points = Points::attach(self, &interfaces, &loaded).await?;
-        let places = points.all.iter().map(|point| place_of(point, path));
-        let (slots, places) = (points.slots(), places.collect());
-        let shared = Arc::new(Shared::default());
-        let shown = Shown {
-            top: self.top,
-            sort: self.sort,
-        };
-        let drain = Drain::new(
-            consumers,
-            (clocks, tracker),
-            (&slots, places),
-            (Flows::new(self.options.clone()), shown),
-            Arc::clone(&shared),
-            start,
-        );
-        let thread = spawn(drain)?;
+        let session = Session::open(&machine, &plan, hear).await?;
+        let points = AttachedPoints::attach(self, &interfaces, &session.loaded).await?;
+        let draining = session.drain(points, |points, beginning| {
+            let places = points.all.iter();
+            let places = places.map(|point| place_of(point, beginning.path));
+            let shown = Shown {
+                top: self.top,
+                sort: self.sort,
+            };
+            FlowSink::new(
+                (&points.slots(), places.collect()),
+                (Flows::new(self.options.clone()), shown),
+                beginning.start,
+            )
+        })?;
         Ok(Running {
             plan: self.clone(),
-            path,
-            loaded,
-            counter,
-            points,
-            shared,
-            thread: Some(thread),
-            checked: Instant::now(),
-            started: Instant::now(),
+            draining,
         })
     }
-}
-
-fn spawn(drain: Drain) -> Result<JoinHandle<Drained>, Failure> {
-    let cpus = affinity::allowed_cpus().context("cannot read this process's CPU affinity")?;
-    let cpu = cpus.last().copied().unwrap_or_default();
-    let thread = std::thread::Builder::new().name("tscap-flows".into());
-    let thread = thread.spawn(move || {
-        // Best effort: it works wherever it runs.
-        let _ = affinity::pin_to(cpu);
-        // Best effort too: it reads clocks and its own memory.
-        let _ = caps::keep_only(&[]);
-        drain.run()
-    });
-    thread.context("cannot start a thread")
 }
 
 /// Its bounds are those of the clock, once it is read.
@@ -228,96 +139,55 @@ fn place_of(point: &Point, path: StampPath) -> PlaceClock {
     }
 }
 
-impl Running {
-    /// What a reader must know before the figures.
-    pub fn warnings(&self) -> Vec<String> {
-        self.points.warnings()
+impl Live for Running {
+    type Latest = Latest;
+
+    fn warnings(&self) -> Vec<String> {
+        self.draining.points().warnings()
     }
 
-    /// Where packets are seen, for people.
-    pub fn ready(&self) -> String {
-        let points = self.points.all.iter();
+    fn ready(&self) -> String {
+        let points = self.draining.points().all.iter();
         let points = points.map(|it| format!("{} ({})", it.interface, it.attachment.hook()));
         let points: Vec<_> = points.collect();
-        format!(
-            "{}, clock {} by {}",
-            points.join(", "),
-            self.path.source().name(),
-            self.path.function()
-        )
+        format!("{}, {}", points.join(", "), self.draining.clock())
     }
 
-    /// Gives up, for good and for the whole process, what is not needed any more; root stays
-    /// root if the caller `makes_files` at the end. Threads that run already keep theirs.
-    ///
-    /// # Errors
-    /// If the kernel refuses. What has been given up by then is gone.
-    pub fn give_up_privileges(
+    fn give_up_privileges(
         &mut self,
         makes_files: bool,
         hear: &mut dyn FnMut(Event),
     ) -> Result<(), Failure> {
-        let counters = &self.loaded.counters;
-        let told = &mut Listener::new(hear);
-        let reads = || counters.seen().is_ok();
-        give_up_the_rest(self.points.changes(), Vec::new(), makes_files, &reads, told)
+        self.draining
+            .give_up_privileges(Vec::new(), makes_files, hear)
     }
 
-    /// The latest second, unless it was taken before.
-    pub fn take_latest(&self) -> Option<Latest> {
-        let latest = self.shared.latest.lock();
-        latest.ok().and_then(|mut latest| latest.take())
+    fn look_after(&mut self, hear: &mut dyn FnMut(Event)) -> Option<Over> {
+        self.draining.look_after(self.plan.count, hear)
     }
 
-    /// Looks after interfaces and counters; to be called some times a second. Says why the
-    /// measurement is over, if it is.
-    pub fn look_after(&mut self, hear: &mut dyn FnMut(Event)) -> Option<Over> {
-        if self.checked.elapsed() >= CHECK_EVERY {
-            self.checked = Instant::now();
-            if let Some(counter) = &mut self.counter
-                && let Some(found) = counter.recheck(self.loaded.object(), &mut Listener::new(hear))
-                && let Ok(mut place) = self.shared.recalibrated.lock()
-            {
-                *place = Some(found);
-            }
-        }
-        let is_corrupt = self.shared.is_corrupt.load(Ordering::Relaxed);
-        let seen = self.shared.seen.load(Ordering::Relaxed);
-        let is_gone = |point: &Point| point.attachment.held.look() == Presence::Gone;
-        match () {
-            () if is_corrupt => Some(Over::Corrupt),
-            () if self.plan.count.is_some_and(|most| seen >= most) => Some(Over::Count),
-            () if self.points.all.iter().any(is_gone) => Some(Over::InterfaceGone),
-            () => None,
-        }
+    fn take_latest(&self) -> Option<Latest> {
+        self.draining.take_latest()
     }
+}
 
+impl Running {
     /// Ends: detaches, takes out what is left, and accounts for it.
     ///
     /// # Errors
     /// If the counters can't be read.
-    pub fn finish(mut self) -> Result<LiveResult, Failure> {
-        let seconds = self.started.elapsed().as_secs_f64();
-        self.points.close();
-        // Programs that are running may still record.
-        wait_for_running_programs().context("cannot wait for the programs to end")?;
-        self.shared.stop.store(true, Ordering::Release);
-        let thread = self.thread.take().expect("it is joined here only");
-        thread.thread().unpark();
-        let Drained { flows, clocks } = thread
-            .join()
-            .map_err(|_| Failure::new("the thread of the flows panicked: please report this"))?;
-        let what = "cannot account for the packets";
-        let counters = &self.loaded.counters;
-        let slots = self.points.slots();
-        let losses = counters.losses(&slots, &Shares::all()).context(what)?;
-        let losses = losses.into_iter().next().unwrap_or_default();
-        let seen = counters.seen().context(what)?.sum();
+    pub fn finish(self) -> Result<LiveResult, Failure> {
+        let seconds = self.draining.seconds();
+        let mut ended = self.draining.finish()?;
+        let (losses, seen) = ended.losses(&ended.points.slots())?;
+        let mut sink = ended.sink;
+        sink.judge_clocks(&ended.tracker);
+        let FlowSink { flows, clocks, .. } = sink;
         let mut account = flows.account().clone();
         for (entry, count) in losses.iter().flat_map(Outcomes::entries) {
             account.note_unrecorded(entry.name, count);
         }
-        let mut warnings = self.points.warnings();
+        let mut warnings = ended.points.warnings();
         let lost: u64 = losses.iter().map(Outcomes::lost).sum();
         if lost > 0 {
             warnings.push(format!(
@@ -325,9 +195,7 @@ impl Running {
                  among them (--ring-size)"
             ));
         }
-        if let Ok(mut trouble) = self.shared.trouble.lock() {
-            warnings.append(&mut trouble);
-        }
+        warnings.append(&mut ended.warnings);
         Ok(LiveResult {
             seconds,
             adds_up: account.seen == seen && account.adds_up(),
@@ -336,23 +204,5 @@ impl Running {
             places: clocks.into_iter().map(|it| it.place).collect(),
             warnings,
         })
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            self.points.close();
-            self.shared.stop.store(true, Ordering::Release);
-            thread.thread().unpark();
-            // A panic there has been told already.
-            let _ = thread.join();
-        }
-    }
-}
-
-impl std::fmt::Debug for Running {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Running").finish_non_exhaustive()
     }
 }

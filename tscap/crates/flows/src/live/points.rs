@@ -1,7 +1,5 @@
 //! The programs of a measurement on its interfaces.
 
-use std::os::fd::BorrowedFd;
-
 use tokio::task::yield_now;
 use tscap_common::hook::Slot;
 
@@ -10,14 +8,13 @@ use tscap_base::failure::Failure;
 use tscap_base::kernel_files::KernelFiles;
 use tscap_capture::interface::find_usable;
 use tscap_capture::{DirectionChoice, netmask_for};
-use tscap_delay::live::{not_attached, open_namespace, visit};
 use tscap_file::accounting::Direction;
 use tscap_filter::LinkType;
+use tscap_live::Scope;
 use tscap_live::settings::{JournalFolder, SettingsGuard};
-use tscap_network::clsact::{Clsact, Side};
-use tscap_network::namespaces::Namespace;
 use tscap_network::netdev::Link;
-use tscap_programs::hook::{Attacher, Attachment, EgressPoint, HookChoice, Loaded, Port, Refusal};
+use tscap_programs::hook::{Attacher, Attachment, EgressPoint, HookChoice, Loaded, Port, Presence};
+use tscap_session::{Points, by_filter, not_attached};
 
 /// The task, in errors.
 const TASK: &str = "measure at";
@@ -36,7 +33,7 @@ pub(super) struct Point {
 /// The interfaces of a measurement, looked up.
 pub(super) struct Interfaces {
     links: Vec<Link>,
-    scope: Option<Namespace>,
+    scope: Scope,
     direction: DirectionChoice,
 }
 
@@ -46,8 +43,8 @@ impl Interfaces {
     /// # Errors
     /// If one is not there, is down or is no Ethernet interface.
     pub fn find(plan: &LivePlan) -> Result<Self, Failure> {
-        let scope = open_namespace(plan.namespace.as_ref())?;
-        let links = visit(scope.as_ref(), || {
+        let scope = Scope::open(plan.namespace.as_ref(), "measure")?;
+        let links = scope.visit(|| {
             let names = plan.interfaces.iter();
             let links = names.map(|name| find_usable(name, TASK, &KINDS));
             links.collect::<Result<Vec<_>, Failure>>()
@@ -66,13 +63,13 @@ impl Interfaces {
 }
 
 /// All programs of a measurement; they are detached on drop.
-pub(super) struct Points {
+pub(super) struct AttachedPoints {
     pub all: Vec<Point>,
     changes: SettingsGuard,
     is_elsewhere: bool,
 }
 
-impl Points {
+impl AttachedPoints {
     /// Attaches the programs of `loaded`.
     ///
     /// # Errors
@@ -85,7 +82,7 @@ impl Points {
         let mut points = Self {
             all: Vec::new(),
             changes: SettingsGuard::new(JournalFolder::live(), KernelFiles::live()),
-            is_elsewhere: interfaces.scope.is_some(),
+            is_elsewhere: interfaces.scope.is_elsewhere(),
         };
         for (number, link) in (0..).zip(&interfaces.links) {
             for direction in interfaces.direction.of(link) {
@@ -105,31 +102,25 @@ impl Points {
         (number, link): (u32, &Link),
         direction: Direction,
     ) -> Result<(), Failure> {
-        let scope = interfaces.scope.as_ref();
+        let scope = &interfaces.scope;
         let filter = plan.filter.as_ref();
-        let netmask = visit(scope, || netmask_for(filter, link))??;
+        let netmask = scope.visit(|| netmask_for(filter, link))??;
         let filter = filter.map(|it| it.program_for(LinkType::Ethernet, netmask));
         let port = Port {
             link,
             number,
             filter: filter.transpose()?,
         };
-        let attachment = visit(scope, || {
-            let changes = &mut self.changes;
-            let by_filter = &mut |program: BorrowedFd<'_>, link: &Link, side: Side| {
-                let attached: Result<Clsact, Refusal> =
-                    Ok(changes.attach_filter(program, link, side, "tscap")?);
-                attached
-            };
+        let attachment = scope.visit(|| {
+            let by_filter = &mut by_filter(&mut self.changes);
             let mut attacher = Attacher { loaded, by_filter };
             match direction {
                 Direction::In => attacher.received(&port, HookChoice::Auto),
                 Direction::Out => attacher.sent(&port, EgressPoint::Qdisc),
             }
         })?;
-        let label = scope.map(|it| format!(" in {}", it.label()));
         self.all.push(Point {
-            interface: format!("{}{}", link.name, label.unwrap_or_default()),
+            interface: scope.name_of(&link.name),
             direction,
             attachment: attachment.map_err(not_attached)?,
             slot: Slot::of(number, direction),
@@ -140,18 +131,6 @@ impl Points {
     /// The slots, in the order of the programs.
     pub fn slots(&self) -> Vec<Slot> {
         self.all.iter().map(|point| point.slot).collect()
-    }
-
-    /// What was changed, and whether it may be in another network namespace.
-    pub fn changes(&mut self) -> (Option<&mut SettingsGuard>, bool) {
-        (Some(&mut self.changes), self.is_elsewhere)
-    }
-
-    pub fn close(&self) {
-        for point in &self.all {
-            // An interface that is gone has no program.
-            let _ = point.attachment.held.detach();
-        }
     }
 
     /// What a reader must know of where packets are stamped.
@@ -169,5 +148,23 @@ impl Points {
             )
         });
         warnings.collect()
+    }
+}
+
+impl Points for AttachedPoints {
+    fn is_gone(&self) -> bool {
+        let mut all = self.all.iter();
+        all.any(|point| point.attachment.held.look() == Presence::Gone)
+    }
+
+    fn close(&self) {
+        for point in &self.all {
+            // An interface that is gone has no program.
+            let _ = point.attachment.held.detach();
+        }
+    }
+
+    fn changes(&mut self) -> (Option<&mut SettingsGuard>, bool) {
+        (Some(&mut self.changes), self.is_elsewhere)
     }
 }

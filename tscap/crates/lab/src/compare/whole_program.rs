@@ -1,7 +1,6 @@
 //! The whole capture program on one frame, by `BPF_PROG_TEST_RUN`.
 
-use tscap_common::block::MAX_CAPLEN;
-use tscap_common::hook::{ClockDomain, Hook};
+use tscap_common::hook::Hook;
 
 use super::Stamp;
 use super::programs::ProgramsError;
@@ -38,28 +37,15 @@ impl WholeProgram {
         possible_cpus: u32,
     ) -> Result<Self, ProgramsError> {
         let mut kfuncs = kfuncs.iter();
-        let mut loaded = Loaded::load(&LoadOptions {
-            object: if stamp.is_some() {
-                PROGRAMS
-            } else {
-                COMPARE_PROGRAMS
-            },
-            program: stamp.map_or("program_none", |path| Hook::Xdp.program(path.domain())),
-            clock: ClockDomain::Monotonic,
-            kfunc: kfuncs.find(|kfunc| stamp == Some(StampPath::Tsc(kfunc.path))),
-            transmit: None,
-            filter: None,
-            interfaces: 1,
-            ring_bytes: RING_BYTES,
-            ring_cpus: &[cpu],
-            possible_cpus,
-            snaplen: MAX_CAPLEN as u32,
-            keep_raw: false,
-            packet_flags: false,
-            packet_queue: false,
-            keys: None,
-            ends_frames: false,
-        })?;
+        let cpus = [cpu];
+        let object = match stamp {
+            Some(_) => PROGRAMS,
+            None => COMPARE_PROGRAMS,
+        };
+        let mut options = LoadOptions::new(object, (RING_BYTES, &cpus), possible_cpus);
+        options.program = stamp.map_or("program_none", |path| Hook::Xdp.program(path.domain()));
+        options.kfunc = kfuncs.find(|kfunc| stamp == Some(StampPath::Tsc(kfunc.path)));
+        let mut loaded = Loaded::load(&options)?;
         let rings = loaded.rings.take().ok_or(LoadError::Missing("ring"))?;
         let consumer = Consumer::all(rings).pop();
         let events = match stamp {

@@ -7,6 +7,7 @@ use std::sync::{Mutex, OnceLock};
 use aya::maps::{Array, Map, MapData, MapError, PerCpuArray};
 use aya::programs::{ProgramError, Xdp};
 use aya::{Ebpf, EbpfError, EbpfLoader};
+use tscap_common::block::MAX_CAPLEN;
 use tscap_common::config::{
     CPUS, KEEP_RAW, LOSSES, MIRROR_LOSSES, PACKET_FLAGS, PACKET_QUEUE, RING_MASK, RINGS, SNAPLEN,
 };
@@ -83,6 +84,36 @@ pub struct LoadOptions<'a> {
     pub keys: Option<Keys>,
     /// Frames at XDP end in the program, so that the network stack sees none of them.
     pub ends_frames: bool,
+}
+
+impl<'a> LoadOptions<'a> {
+    /// The programs of `object` that stamp by CLOCK_MONOTONIC, for one interface, with a ring of
+    /// `ring_bytes` for each CPU of `ring_cpus`: whole frames, or what `keys` keeps of them,
+    /// and nothing beside them. Other fields are set behind this.
+    pub fn new(
+        object: &'a [u8],
+        (ring_bytes, ring_cpus): (usize, &'a [u32]),
+        possible_cpus: u32,
+    ) -> Self {
+        Self {
+            object,
+            program: "",
+            clock: ClockDomain::Monotonic,
+            kfunc: None,
+            transmit: None,
+            filter: None,
+            interfaces: 1,
+            ring_bytes,
+            ring_cpus,
+            possible_cpus,
+            snaplen: MAX_CAPLEN as u32,
+            keep_raw: false,
+            packet_flags: false,
+            packet_queue: false,
+            keys: None,
+            ends_frames: false,
+        }
+    }
 }
 
 /// Why the program could not be loaded.

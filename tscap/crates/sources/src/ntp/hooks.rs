@@ -4,7 +4,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use tscap_common::hook::{ClockDomain, Direction, Slot};
+use tscap_common::hook::{Direction, Slot};
 use tscap_common::key::KeyOf;
 
 use super::waiting::{Sighting, Waiting};
@@ -12,20 +12,19 @@ use tscap_base::failure::{Context as _, Failure};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_capture::going_on::give_up_the_rest;
 use tscap_capture::interface::find_usable;
-use tscap_capture::{Counter, Event, Listener, Stamping, check, first_of};
+use tscap_capture::{ClockChoice, Counter, Event, Listener, Stamping, first_of};
 use tscap_clock::{RawStamp, StampPath, Tracker, TscCycles, TscPath};
 use tscap_filter::{Filter, LinkType};
-use tscap_host::perf::EventPriority;
-use tscap_host::system;
 use tscap_live::settings::{JournalFolder, SettingsGuard};
-use tscap_network::clsact::{Clsact, Side};
+use tscap_network::clsact::Side;
 use tscap_network::netdev::Link;
 use tscap_programs::hook::{
     AttachError, Attacher, Attachment, HookChoice, KEY_PROGRAMS, Keys, LoadOptions, Loaded, Port,
-    Presence, Refusal, Shares,
+    Presence, Shares,
 };
 use tscap_programs::ring::{Consumer, CorruptBlock};
 use tscap_references::ntp::{Datagram, PacketStamp};
+use tscap_session::{Machine, by_filter, open_counter};
 use tscap_time::tsc;
 
 /// What is to be done with the interface, in errors.
@@ -104,49 +103,24 @@ impl Hooks {
         host: &Tracker,
         hear: &mut dyn FnMut(Event),
     ) -> Result<Self, Failure> {
-        check::check_privileges()?;
-        check::check_kernel()?;
+        // The path to the TSC is chosen below.
+        let machine = Machine::check(ClockChoice::Auto)?;
         let link = find_usable(interface, TASK, &[LinkType::Ethernet])?;
         let filter = Filter::from_expression(expression)?;
-        let ring_cpus = system::online_cpus().context("cannot list the online CPUs")?;
-        let possible_cpus = system::possible_cpus().context("cannot count the possible CPUs")?;
-        let options = LoadOptions {
-            object: KEY_PROGRAMS,
-            program: "",
-            clock: ClockDomain::Monotonic,
-            kfunc: None,
-            transmit: None,
-            filter: None,
-            interfaces: 1,
-            ring_bytes: RING_BYTES,
-            ring_cpus: &ring_cpus,
-            possible_cpus,
-            snaplen: 0,
-            keep_raw: false,
-            packet_flags: false,
-            packet_queue: false,
-            keys: Some(Keys {
-                of: KeyOf::Bridge,
-                kept: KEPT.next_multiple_of(4),
-                process_producers: None,
-            }),
-            ends_frames: false,
-        };
+        let rings = (RING_BYTES, &*machine.cpus);
+        let mut options = LoadOptions::new(KEY_PROGRAMS, rings, machine.possible_cpus);
+        options.keys = Some(Keys {
+            of: KeyOf::Bridge,
+            kept: KEPT.next_multiple_of(4),
+            process_producers: None,
+        });
         let Stamping {
             mut loaded, path, ..
         } = first_of(&PATHS, &options, &KernelFiles::live()).map_err(no_counter)?;
         // The errors of these stamps are none of the host's clock.
         let mut tracker = host.clone();
-        let is_perf = path.domain() == ClockDomain::CpuTsc;
-        let counter = is_perf.then(|| {
-            Counter::open(
-                &ring_cpus,
-                EventPriority::Pinned,
-                loaded.object(),
-                &mut tracker,
-            )
-        });
-        let counter = counter.transpose().map_err(no_counter)?;
+        let counter = open_counter(path, &machine.cpus, loaded.object(), &mut tracker);
+        let counter = counter.map_err(no_counter)?;
         let rate = host.counter().expect("settled").rate();
         let rings = loaded.rings.take().expect("taken here only");
         let mut changes = SettingsGuard::new(JournalFolder::live(), KernelFiles::live());
@@ -341,13 +315,10 @@ fn attach(
         number: 0,
         filter: Some(filter.program_for(LinkType::Ethernet, None)?),
     };
-    let by_filter = &mut |program: BorrowedFd<'_>, link: &Link, side: Side| {
-        if beside == Beside::Capture {
-            return Err(NO_TCX.into());
-        }
-        let attached: Result<Clsact, Refusal> =
-            Ok(changes.attach_filter(program, link, side, "tscap")?);
-        attached
+    let mut by_clsact = by_filter(changes);
+    let by_filter = &mut |program: BorrowedFd<'_>, link: &Link, side: Side| match beside {
+        Beside::Capture => Err(NO_TCX.into()),
+        Beside::Nothing => by_clsact(program, link, side),
     };
     let mut attacher = Attacher { loaded, by_filter };
     let sent = match path {

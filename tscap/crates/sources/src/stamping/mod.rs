@@ -15,12 +15,15 @@ pub use running::{Running, Summary};
 
 use tscap_capture::ClockChoice;
 use tscap_clock::TscPath;
+use tscap_network::namespaces::Target;
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamping {
-    /// The interface, of this thread's network namespace.
+    /// The interface.
     pub interface: String,
+    /// The network namespace that it is in; `None` for this process's own.
+    pub namespace: Option<Target>,
     /// Clock to stamp frames with.
     pub clock: ClockChoice,
     /// By this path to the TSC only.

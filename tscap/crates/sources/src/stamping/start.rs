@@ -1,22 +1,17 @@
 //! From what is asked for to programs that stamp.
 
-use tscap_common::hook::ClockDomain;
-
 use super::Stamping;
 use super::running::Running;
 use tscap_base::failure::{Context as _, Failure};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_capture::interface::find_usable;
-use tscap_capture::{
-    ClockChoice, Counter, Event, Listener, check, first_brackets, first_by, kfunc_of, load_failure,
-    paths,
-};
-use tscap_clock::{HostClocks, StampPath, StampSource, Tracker};
+use tscap_capture::{Event, Listener, check, first_by, kfunc_of, load_failure};
+use tscap_clock::StampPath;
 use tscap_filter::LinkType;
-use tscap_host::perf::EventPriority;
 use tscap_host::system;
+use tscap_live::Scope;
 use tscap_programs::hook::{AttachError, AttachPoint, AttachedProgram, Stamper, has_tcx};
-use tscap_time::tsc;
+use tscap_session::{Machine, open_counter, read_clock};
 
 /// What the programs need of the kernel.
 const NO_TCX: &str = "tscap stamp needs tcx, Linux 6.6 or later: a filter of clsact would stay \
@@ -34,33 +29,24 @@ impl Stamping {
         check::check_privileges()?;
         let files = KernelFiles::live();
         check_kernel(&files)?;
-        let interface = find_usable(&self.interface, "stamp frames of", &[LinkType::Ethernet])?;
-        let untrusted_tsc = tsc::check().err();
-        if self.clock == ClockChoice::Tsc {
-            check::check_tsc(untrusted_tsc, false)?;
-        }
-        let cpus = system::online_cpus().context("cannot list the online CPUs")?;
-        let possible = system::possible_cpus().context("cannot count the possible CPUs")?;
-        let mut takes_tsc = untrusted_tsc.is_none();
-        let (mut stamper, path, refused, mut tracker) = loop {
-            let paths = paths(self.clock, self.tsc_path, takes_tsc);
-            let (stamper, path, refused) = first_by(&paths, |path| load(path, possible, &files))?;
-            let source = path.source();
-            match first_brackets(source, &mut HostClocks::new(source)).await {
-                Err(_) if self.clock == ClockChoice::Auto && source == StampSource::Tsc => {
-                    takes_tsc = false;
-                }
-                tracker => break (stamper, path, refused, tracker?),
-            }
-        };
-        let counter = open_counter(&mut stamper, path, &cpus, &mut tracker);
+        let scope = Scope::open(self.namespace.as_ref(), "stamp")?;
+        let kinds = [LinkType::Ethernet];
+        let interface =
+            scope.visit(|| find_usable(&self.interface, "stamp frames of", &kinds))??;
+        let machine = Machine::with_clock(self.clock)?;
+        let (cpus, possible) = (machine.cpus, machine.possible_cpus);
+        let load = |paths: &[StampPath]| first_by(paths, |path| load(path, possible, &files));
+        let clock = (self.clock, self.tsc_path);
+        let found = read_clock(clock, machine.takes_tsc, load).await?;
+        let (mut stamper, path, refused, mut tracker) = found;
+        let counter = open_counter(path, &cpus, stamper.object(), &mut tracker);
         let counter = counter.map_err(|failure| refused.and(path, failure))?;
         if let Some(counter) = &counter {
             counter.say(&mut Listener::new(hear));
         }
         let mut running = Running::new((path, stamper), tracker, counter, cpus);
         running.publish();
-        let attached = running.attach(&interface);
+        let attached = scope.visit(|| running.attach(&interface))?;
         attached.map_err(|error| refusal(error, &self.interface))?;
         Ok(running)
     }
@@ -86,18 +72,6 @@ fn load(path: StampPath, possible_cpus: u32, files: &KernelFiles) -> Result<Stam
     let kfunc = kfunc_of(path, files)?;
     let stamper = Stamper::load(path, kfunc.as_ref(), possible_cpus);
     stamper.map_err(|error| load_failure(path, error, "cannot load the programs"))
-}
-
-fn open_counter(
-    stamper: &mut Stamper,
-    path: StampPath,
-    cpus: &[u32],
-    tracker: &mut Tracker,
-) -> Result<Option<Counter>, Failure> {
-    if path.domain() != ClockDomain::CpuTsc {
-        return Ok(None);
-    }
-    Counter::open(cpus, EventPriority::Pinned, stamper.object(), tracker).map(Some)
 }
 
 /// Why the programs can't be attached, and what would help.

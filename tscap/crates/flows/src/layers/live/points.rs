@@ -1,6 +1,5 @@
 //! The programs of a measurement at their layers.
 
-use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
 use tokio::task::yield_now;
@@ -13,14 +12,13 @@ use tscap_base::failure::Failure;
 use tscap_base::kernel_files::KernelFiles;
 use tscap_capture::PtpClocks;
 use tscap_capture::interface::find_usable;
-use tscap_delay::live::{open_namespace, visit};
 use tscap_filter::LinkType;
 use tscap_host::cgroup;
+use tscap_live::Scope;
 use tscap_live::settings::{JournalFolder, SettingsGuard};
-use tscap_network::clsact::{Clsact, Side};
-use tscap_network::namespaces::Namespace;
 use tscap_network::netdev::Link;
-use tscap_programs::hook::{Attacher, Layer, LayerAttacher, LayerPoint, Loaded, Port, Refusal};
+use tscap_programs::hook::{Attacher, Layer, LayerAttacher, LayerPoint, Loaded, Port};
+use tscap_session::{Points, by_filter};
 
 /// The task, in errors.
 const TASK: &str = "measure at";
@@ -29,7 +27,7 @@ const KINDS: [LinkType; 1] = [LinkType::Ethernet];
 /// The interface of a measurement, looked up.
 pub(super) struct Interface {
     link: Link,
-    scope: Option<Namespace>,
+    scope: Scope,
     cgroup: Option<PathBuf>,
 }
 
@@ -39,10 +37,8 @@ impl Interface {
     /// # Errors
     /// If it is not there, is down or is no Ethernet interface.
     pub fn find(plan: &LivePlan) -> Result<Self, Failure> {
-        let scope = open_namespace(plan.namespace.as_ref())?;
-        let link = visit(scope.as_ref(), || {
-            find_usable(&plan.interface, TASK, &KINDS)
-        })??;
+        let scope = Scope::open(plan.namespace.as_ref(), "measure")?;
+        let link = scope.visit(|| find_usable(&plan.interface, TASK, &KINDS))??;
         let cgroup = plan.cgroup.clone();
         Ok(Self {
             link,
@@ -53,14 +49,12 @@ impl Interface {
 
     /// What it is called, with its namespace.
     pub fn label(&self) -> String {
-        let scope = self.scope.as_ref();
-        let label = scope.map(|it| format!(" in {}", it.label()));
-        format!("{}{}", self.link.name, label.unwrap_or_default())
+        self.scope.name_of(&self.link.name)
     }
 }
 
 /// All programs of a measurement, in the order of their layers; they are detached on drop.
-pub(super) struct Points {
+pub(super) struct LayerPoints {
     pub all: Vec<LayerPoint>,
     pub absent: Vec<Absent>,
     /// The layer before them, if it can be had.
@@ -71,7 +65,7 @@ pub(super) struct Points {
     is_elsewhere: bool,
 }
 
-impl Points {
+impl LayerPoints {
     /// Attaches the programs of `loaded`, the last layer first: a packet that is seen at one
     /// meets the programs of those behind it.
     ///
@@ -88,8 +82,8 @@ impl Points {
         let mut found = vec![false; plan.layers.len()];
         let mut hardware = match plan.layers.first() {
             Some(Layer::Hw) => {
-                let scope = interface.scope.as_ref();
-                Some(visit(scope, || Hardware::find(&interface.link, clocks))?)
+                let find = || Hardware::find(&interface.link, clocks);
+                Some(interface.scope.visit(find)?)
             }
             _ => None,
         };
@@ -102,12 +96,8 @@ impl Points {
                 number: number as u32,
                 filter: None,
             };
-            let attached = visit(interface.scope.as_ref(), || {
-                let by_filter = &mut |program: BorrowedFd<'_>, link: &Link, side: Side| {
-                    let attached: Result<Clsact, Refusal> =
-                        Ok(changes.attach_filter(program, link, side, "tscap")?);
-                    attached
-                };
+            let attached = interface.scope.visit(|| {
+                let by_filter = &mut by_filter(&mut changes);
                 let mut attacher = LayerAttacher {
                     attacher: Attacher { loaded, by_filter },
                     cgroup: interface.cgroup.as_deref(),
@@ -161,7 +151,7 @@ impl Points {
             hardware,
             layers: layers.collect(),
             changes,
-            is_elsewhere: interface.scope.is_some(),
+            is_elsewhere: interface.scope.is_elsewhere(),
         })
     }
 
@@ -182,18 +172,23 @@ impl Points {
             .map(|(number, _)| Slot::of(number, Direction::In))
             .collect()
     }
+}
 
-    /// What was changed, and whether it may be in another network namespace.
-    pub fn changes(&mut self) -> (Option<&mut SettingsGuard>, bool) {
-        (Some(&mut self.changes), self.is_elsewhere)
+impl Points for LayerPoints {
+    fn is_gone(&self) -> bool {
+        self.all.iter().any(LayerPoint::is_gone)
     }
 
-    /// Detaches all programs, the first layer first.
-    pub fn close(&self) {
+    /// The first layer first.
+    fn close(&self) {
         for point in &self.all {
             // An interface that is gone has no program.
             let _ = point.detach();
         }
+    }
+
+    fn changes(&mut self) -> (Option<&mut SettingsGuard>, bool) {
+        (Some(&mut self.changes), self.is_elsewhere)
     }
 }
 

@@ -1,0 +1,86 @@
+//! A live measurement, from the first line of its console to the last record.
+
+use std::time::{Duration, Instant};
+
+use super::Exit;
+use super::Failure;
+use super::console::Console;
+use super::signals::Signals;
+use tscap_capture::{Event, Severity};
+use tscap_session::{Live, Over};
+
+/// Interfaces and programs are looked after so often.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Tells what a user should know.
+pub(super) fn hear(console: &mut Console, event: Event) {
+    match event {
+        Event::Notice(Severity::Detail, text) => console.detail(&text),
+        Event::Notice(Severity::Note, text) => console.note(&text),
+        Event::Notice(Severity::Warning, text) => console.warning(&text),
+        Event::Notice(Severity::Error, text) => console.error(&text),
+        other => console.warning(&other.to_string()),
+    }
+}
+
+/// Says that a measurement has begun, and what a reader must know before its figures.
+pub(super) fn say_ready(running: &impl Live, console: &mut Console) {
+    for warning in running.warnings() {
+        console.warning(&warning);
+    }
+    console.say(&format!("ready: {}", running.ready()));
+}
+
+/// Has every thread give up what it does not need any more.
+pub(super) fn give_up_privileges(
+    running: &mut impl Live,
+    makes_files: bool,
+    signals: &mut Signals,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    console.give_up_capabilities();
+    signals.give_up_capabilities();
+    running.give_up_privileges(makes_files, &mut |event| hear(console, event))
+}
+
+/// Tells the figures of each second, and since when, until there is a reason to end.
+pub(super) async fn watch<L: Live>(
+    duration: Option<Duration>,
+    running: &mut L,
+    signals: &mut Signals,
+    console: &mut Console,
+    mut tell: impl FnMut(&mut Console, &L, L::Latest, Duration),
+) -> Option<Over> {
+    let started = Instant::now();
+    loop {
+        let left = duration.map(|most| most.saturating_sub(started.elapsed()));
+        let pause = left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY));
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = signals.next() => return None,
+        }
+        let over = running.look_after(&mut |event| hear(console, event));
+        if over.is_some() || left.is_some_and(|left| left <= pause) {
+            return over;
+        }
+        if let Some(latest) = running.take_latest() {
+            tell(console, running, latest, started.elapsed());
+        }
+    }
+}
+
+/// The exit code of a measurement that is `over` by itself, and whose account `adds_up`; what a
+/// reader must know of that goes to the `warnings`.
+pub(super) fn judge(over: Option<Over>, adds_up: bool, warnings: &mut Vec<String>) -> Exit {
+    if over == Some(Over::InterfaceGone) {
+        warnings.push("an interface is gone, or a program from it".into());
+    }
+    if !adds_up {
+        warnings.push("the account of the programs does not add up: please report this".into());
+        return Exit::DoesNotAddUp;
+    }
+    match over {
+        Some(Over::InterfaceGone | Over::Corrupt) => Exit::Fault,
+        Some(Over::Count) | None => Exit::Success,
+    }
+}
