@@ -39,7 +39,7 @@ fn the_example_of_a_live_measurement_counts_each_packet() {
     let Some(_lock) = root() else { return };
     let bench = Bench::new("live-example");
     let test = std::env::current_exe().expect("this program");
-    let mut child = bench.rx.netns.command(test);
+    let mut child = bench.rx.netns.command(test.to_str().expect("a UTF-8 path"));
     child.args([
         "live::the_example_of_a_live_measurement_counts_each_packet",
         "--exact",
