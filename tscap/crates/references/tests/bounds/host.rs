@@ -60,8 +60,13 @@ impl Machine {
     pub fn count_ns(&self) -> u64 {
         match self.cycles_per_count {
             1 => 0,
-            cycles => (cycles * 1_000_000_000).div_ceil(self.cycles_per_s),
+            _ => self.value_ns(),
         }
+    }
+
+    /// Of one value of the TSC, whole ns.
+    pub fn value_ns(&self) -> u64 {
+        (self.cycles_per_count * 1_000_000_000).div_ceil(self.cycles_per_s)
     }
 }
 
