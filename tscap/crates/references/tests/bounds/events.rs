@@ -367,6 +367,15 @@ fn pair(scenario: &mut Scenario, base: i64) {
             scenario.is_stormy(at);
         }
     }
+    // A bend shows at the next reading of use: until then only the bound of the file has it.
+    let storms = scenario.storms.clone();
+    let is_wide = |at: &u64| {
+        storms
+            .iter()
+            .any(|(from, until)| (from..=until).contains(&at))
+    };
+    let bends = |(at, event): &(u64, Event)| matches!(event, Event::Frequency(_)) && is_wide(at);
+    scenario.events.retain(|it| !bends(it));
 }
 
 fn burst(scenario: &mut Scenario) {
