@@ -145,8 +145,7 @@ impl Capture {
             told.note(&machine.interfaces.selection.waits_for());
         }
 
-        let cross = tracker.read(&mut clocks);
-        tracker.observe(&cross);
+        let (cross, _) = tracker.look(&mut clocks);
         note_tai(path, &tracker, told);
         let start = tracker.real_at(cross.mono[1]);
         let (tell, events) = unbounded_channel();

@@ -107,6 +107,13 @@ impl Tracker {
         })
     }
 
+    /// Reads the clocks, and judges the reading: gives both.
+    pub fn look(&mut self, reference: &mut impl Reference) -> (CrossTimestamp, Observation) {
+        let cross = self.read(reference);
+        let seen = self.observe(&cross);
+        (cross, seen)
+    }
+
     /// Reads a cross-timestamp; again, up to three times, if the reading was
     /// interrupted. Stamps are ambiguous since the reading before if somebody has set the clock
     /// since then, even if it was set back so that no reading shows it.

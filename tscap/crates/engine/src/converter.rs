@@ -304,8 +304,7 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
 
     /// Reads the clock and does what is due by it.
     fn read_clock(&mut self) -> CrossTimestamp {
-        let cross = self.tracker.read(&mut self.reference);
-        let seen = self.tracker.observe(&cross);
+        let (cross, seen) = self.tracker.look(&mut self.reference);
         match seen {
             Observation::Stepped { step_ns, cause, .. } => {
                 self.tell_of_clock(Event::Stepped { step_ns, cause });

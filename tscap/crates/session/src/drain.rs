@@ -221,8 +221,7 @@ impl<S: Sink> Drain<S> {
     }
 
     fn read_clock(&mut self) -> CrossTimestamp {
-        let cross = self.tracker.read(&mut self.clocks);
-        let seen = self.tracker.observe(&cross);
+        let (cross, seen) = self.tracker.look(&mut self.clocks);
         let jumped = seen.counter_jump_ns().map(ClockChange::CounterJumped);
         let stepped = match seen {
             Observation::Stepped { step_ns, .. } => Some(ClockChange::Stepped(step_ns)),

@@ -173,8 +173,7 @@ impl Session {
     ) -> Result<Draining<S, P>, Failure> {
         let (path, mut tracker) = (self.path, self.tracker);
         let mut clocks = HostClocks::new(path.source());
-        let cross = tracker.read(&mut clocks);
-        tracker.observe(&cross);
+        let (cross, _) = tracker.look(&mut clocks);
         let sink = sink(
             &points,
             &Beginning {

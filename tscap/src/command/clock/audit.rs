@@ -118,8 +118,7 @@ pub(super) async fn session(plan: &ClockPlan, interface: &str) -> Result<Exit, F
                 () = tokio::time::sleep(READ_EVERY) => {}
                 () = signals.next() => break 'lines,
             }
-            let cross = tracker.read(&mut clocks);
-            tracker.observe(&cross);
+            tracker.look(&mut clocks);
             tracker.take_samples();
             turn(
                 &mut audit,

@@ -107,8 +107,7 @@ async fn watch(
         while Instant::now() < due {
             tokio::select! {
                 () = tokio::time::sleep(READ_EVERY) => {
-                    let cross = tracker.read(&mut clocks);
-                    let seen = tracker.observe(&cross);
+                    let (cross, seen) = tracker.look(&mut clocks);
                     keeper.observe(&cross, seen, tracker)?;
                     if seen.counter_jump_ns().is_some() {
                         references.begin_anew();

@@ -159,8 +159,7 @@ impl Follower {
 
     /// Reads the host's clocks and the reference, and publishes what is known.
     pub fn turn(&mut self, hear: &mut dyn FnMut(Event)) {
-        let cross = self.host.read(&mut self.clocks);
-        let seen = self.host.observe(&cross);
+        let (_, seen) = self.host.look(&mut self.clocks);
         // Nobody keeps them.
         self.host.take_samples();
         if seen.counter_jump_ns().is_some() {

@@ -129,8 +129,7 @@ impl Running {
     /// A reading after which nobody knows yet how the clock goes on says nothing: the line before
     /// grows stale.
     pub(super) fn publish(&mut self) -> Observation {
-        let cross = self.tracker.read(&mut self.clocks);
-        let seen = self.tracker.observe(&cross);
+        let (cross, seen) = self.tracker.look(&mut self.clocks);
         if self.tracker.is_resolved() {
             let now = self.tracker.stamp_at(&cross, cross.mono[1]);
             let line = self.tracker.convert().line(now);
