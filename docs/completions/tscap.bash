@@ -485,7 +485,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__delay)
-            opts="-c -v -q -f -F -h --in --out --both --reflect --rtt --mirror --file --out-point --match --window --max-packets --clock --ring-size --netns --peer-netns --duration --count --load --parallel --correction --label --pcapng --verbose --json --report --quiet --filter-bytecode --help"
+            opts="-c -v -q -f -F -h --in --out --both --reflect --rtt --mirror --file --out-point --match --window --max-packets --clock --ring-size --netns --container --pod --peer-netns --duration --count --load --parallel --correction --label --pcapng --verbose --json --report --quiet --filter-bytecode --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -540,6 +540,14 @@ _tscap() {
                     return 0
                     ;;
                 --netns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --container)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pod)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1063,7 +1071,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__qos)
-            opts="-i -r -Q -c -q -v -h --interface --read --flow --inner --max-flows --rtp-clock --sort --top --direction --clock --layers --cgroup --netns --ring-size --duration --count --quiet --verbose --json --report --help"
+            opts="-i -r -Q -c -q -v -h --interface --read --flow --inner --max-flows --rtp-clock --sort --top --direction --clock --layers --cgroup --netns --container --pod --ring-size --duration --count --quiet --verbose --json --report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1126,6 +1134,14 @@ _tscap() {
                     return 0
                     ;;
                 --netns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --container)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pod)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1193,7 +1209,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__stamp)
-            opts="-i -h --interface --clock --duration --json --help"
+            opts="-i -h --interface --netns --container --pod --clock --duration --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1204,6 +1220,18 @@ _tscap() {
                     return 0
                     ;;
                 -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --netns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --container)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pod)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

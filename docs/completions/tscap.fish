@@ -172,6 +172,8 @@ ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
 tsc\t'The CPU\'s time-stamp counter; at the tap by a perf event (kernel 6.16)'"
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l ring-size -d 'Ring of each CPU (default: as for a capture)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l netns -d 'The interfaces are in this network namespace: a name of ip netns, a path, or the number of a process' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l container -d 'The interfaces are in the network namespace of this container: its name, or its id or the beginning of that (Docker, Podman, containerd, CRI-O)' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l pod -d 'The interfaces are in the network namespace of this pod of Kubernetes on this node' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l peer-netns -d 'With --out-point peer: the other end is in this network namespace' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l duration -d 'Stop after this time: seconds, or with units (1m30s)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -s c -l count -d 'Stop when so many packets are matched' -r
@@ -284,6 +286,8 @@ cgroup\t'The control group of the socket: packets that it is to get'
 app\t'The receive call of an application takes a UDP packet from its socket'"
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l cgroup -d 'With --layers: the control group whose sockets count, a folder of a hierarchy of version 2 (default: its root)' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l netns -d 'The interfaces are in this network namespace: a name of ip netns, a path, or the number of a process' -r
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l container -d 'The interfaces are in the network namespace of this container: its name, or its id or the beginning of that (Docker, Podman, containerd, CRI-O)' -r
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l pod -d 'The interfaces are in the network namespace of this pod of Kubernetes on this node' -r
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l ring-size -d 'Ring of each CPU (default: as for a capture)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l duration -d 'Stop after this time: seconds, or with units (1m30s)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -s c -l count -d 'Stop when so many packets were seen' -r
@@ -298,6 +302,9 @@ complete -c tscap -n "__fish_tscap_using_subcommand report" -l paper -d 'In the 
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s v -l verbose -d 'Print all of it: every table, the whole machine, and the papers\' figures beside'
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -s i -l interface -d 'Interface by name, or by its number in tscap -D' -r
+complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l netns -d 'The interfaces are in this network namespace: a name of ip netns, a path, or the number of a process' -r
+complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l container -d 'The interfaces are in the network namespace of this container: its name, or its id or the beginning of that (Docker, Podman, containerd, CRI-O)' -r
+complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l pod -d 'The interfaces are in the network namespace of this pod of Kubernetes on this node' -r
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l clock -d 'Clock to stamp frames with' -r -f -a "auto\t'The cheapest that works here: tsc by a kfunc, where the TSC is invariant, else ktime'
 ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
 tai\t'CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)'
@@ -431,10 +438,14 @@ complete -c tscap -n "__fish_tscap_using_subcommand delay" -l reflect -x -a "(__
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l rtt -x -a "(__tscap_interfaces)"
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l netns -x -a "(__tscap_namespaces)"
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l peer-netns -x -a "(__tscap_namespaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l container -x -a "(__tscap_containers)"
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l interface -x -a "(__tscap_interfaces)"
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -s i -x -a "(__tscap_interfaces)"
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l interface -x -a "(__tscap_interfaces)"
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -s i -x -a "(__tscap_interfaces)"
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l netns -x -a "(__tscap_namespaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l container -x -a "(__tscap_containers)"
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l interface -x -a "(__tscap_interfaces)"
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -s i -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l netns -x -a "(__tscap_namespaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l container -x -a "(__tscap_containers)"
