@@ -222,7 +222,7 @@ fn the_program_goes_on_as_its_copy_for_members_alone() {
     assert!(done.status.success(), "{}", done.stderr);
     let done = as_one_of(64_995, &capture);
     assert_eq!(done.status.code(), Some(1));
-    let told = format!("as a member of the group {GROUP}: sudo adduser USER {GROUP}");
+    let told = format!("as a member of the group {GROUP}: `sudo adduser USER {GROUP}`");
     assert!(done.stderr.contains(&told), "{}", done.stderr);
     for words in [
         &["--help"][..],
