@@ -42,3 +42,45 @@ pub(super) fn pod(text: &str) -> Result<Target, String> {
         _ => Err("a pod is NAMESPACE/NAME, such as default/web-0".into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cli, Plan};
+
+    fn plan(line: &str) -> Result<Plan, clap::Error> {
+        let words = std::iter::once("tscap").chain(line.split(' '));
+        Cli::plan(words.map(Into::into))
+    }
+
+    /// Where the interfaces of a plan are.
+    fn target(line: &str) -> Option<Target> {
+        match plan(line).unwrap_or_else(|error| panic!("{line}: {error}")) {
+            Plan::Delay(plan) => plan.live.namespace,
+            Plan::Layers(plan) => plan.live.namespace,
+            Plan::Stamp(plan) => plan.stamping.namespace,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn each_measurement_takes_one_place() {
+        let commands = ["delay --rtt a", "qos -i a --layers xdp,tcx", "stamp -i a"];
+        for command in commands {
+            assert_eq!(target(command), None);
+            for (option, expected) in [
+                ("--netns n", Target::Netns("n".into())),
+                ("--container c", Target::Container("c".into())),
+                ("--pod s/p", pod("s/p").unwrap()),
+            ] {
+                let line = format!("{command} {option}");
+                assert_eq!(target(&line), Some(expected), "{line}");
+                assert!(plan(&format!("{line} --netns other")).is_err(), "{line}");
+            }
+            assert!(plan(&format!("{command} --pod p")).is_err(), "{command}");
+        }
+        for file in ["qos f --container c", "delay --file f --rtt a --pod s/p"] {
+            assert!(plan(file).is_err(), "{file}");
+        }
+    }
+}
