@@ -72,7 +72,7 @@ pub fn runner(line: &str) -> Option<Runner> {
         ["tshark", ..] | ["install", .., "~/.local/lib/wireshark/plugins/tscap.lua"] => {
             Runner::Wireshark
         }
-        ["apt-get", "install", ..] => Runner::Nothing(
+        ["apt-get", "install" | "update", ..] => Runner::Nothing(
             "installs headers of the running kernel; .ci/common and .ci/nightly install Rust",
         ),
         ["git", "clone", ..] | ["cd", ..] => Runner::Nothing("the checkout is there"),
