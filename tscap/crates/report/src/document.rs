@@ -36,7 +36,7 @@ pub struct Document {
 pub enum Shown {
     /// In every text, and on the page.
     Everywhere,
-    /// In every text.
+    /// In the brief and in the whole text, not on the page.
     Text,
     /// In the brief text.
     Brief,
@@ -44,7 +44,7 @@ pub enum Shown {
     Whole,
     /// In the whole text, and on the page.
     Further,
-    /// On the page.
+    /// On the page, in no text.
     Page,
 }
 
@@ -248,7 +248,7 @@ fn list(sentences: &[String]) -> Markup {
 }
 
 impl Document {
-    /// Without sections.
+    /// A document that has no sections yet.
     pub fn new(title: impl Into<String>, heading: &'static str) -> Self {
         Self {
             title: title.into(),

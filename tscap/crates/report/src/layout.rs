@@ -105,7 +105,7 @@ enum Body {
 /// A table, as much of it as there is room for.
 struct ShownTable {
     table: Table,
-    /// Before each line.
+    /// What stands before each line.
     indent: String,
     columns: usize,
     /// Whether the title stands above it already.

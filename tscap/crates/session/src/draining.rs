@@ -94,7 +94,7 @@ pub struct Ended<S, P> {
     pub tracker: Tracker,
     /// Of a time when all programs had ended.
     pub end: RawStamp,
-    /// The programs, detached.
+    /// Where the programs were attached; they are detached.
     pub points: P,
     /// As they were loaded.
     pub loaded: Loaded,
@@ -140,7 +140,7 @@ impl<S: Sink, P: Points> Draining<S, P> {
     /// As [`Live::give_up_privileges`]; this thread keeps what is `needed`.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Live`] says of it.
     pub fn give_up_privileges(
         &mut self,
         needed: Vec<Capability>,

@@ -42,7 +42,7 @@ pub enum Recorded {
 /// A live measurement, as far as it is like any other.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionPlan<'a> {
-    /// What is recorded.
+    /// What the programs record of each packet.
     pub recorded: Recorded,
     /// The clock of the stamps.
     pub clock: ClockChoice,
@@ -58,7 +58,7 @@ pub struct SessionPlan<'a> {
 
 /// Programs that are loaded, and their clock, which is read. Nothing is attached yet.
 pub struct Session {
-    /// The programs.
+    /// The programs with their maps, loaded and not attached.
     pub loaded: Loaded,
     path: StampPath,
     counter: Option<Counter>,

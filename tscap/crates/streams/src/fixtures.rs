@@ -11,11 +11,11 @@ use tscap_common::stream::{FIRST_PORT, LENGTH, StreamHeader};
 /// Which headers a frame has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Headers {
-    /// IPv4.
+    /// An IPv4 header without options.
     V4,
     /// IPv4 with options.
     V4Options,
-    /// IPv6.
+    /// An IPv6 header without extensions.
     V6,
     /// A tag of 802.1ad, one of 802.1Q, IPv6.
     TaggedV6,

@@ -13,7 +13,7 @@ use tscap_statistics::Summary;
 
 const ROUNDS: u32 = 5;
 
-/// Of two stamps.
+/// A comparison of two stamps with an empty program.
 pub fn comparison() -> Comparison {
     let floor = subject(None, 22.0);
     let ktime = subject(Some(StampPath::Ktime), 54.0);

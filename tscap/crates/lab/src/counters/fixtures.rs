@@ -55,7 +55,7 @@ pub fn request() -> Request {
     }
 }
 
-/// Of these phases.
+/// Results of a run with the phases of [`request`].
 pub fn results() -> Results {
     let phases = request().phases;
     let looks = phases.iter().enumerate();
