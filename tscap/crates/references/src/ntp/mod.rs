@@ -1,7 +1,7 @@
 //! An NTP server as a reference: the protocol (RFC 5905, RFC 9769) and a feed-forward clock of the
 //! server's time. Pure: packets and stamps are handed in, nothing is sent here.
 //!
-//! - `time`, `packet`: what is on the wire;
+//! - `packet`: what is on the wire;
 //! - `datagram`: the packet in a frame; `stamp`: when that passed;
 //! - `exchange`: requests and their replies, each matched or with a named [`Reject`];
 //! - `poller`: when a client may send;
@@ -17,7 +17,6 @@ mod packet;
 mod poller;
 mod served;
 mod stamp;
-mod time;
 
 pub(crate) use clock::PHI_PPB;
 pub(super) use clock::share_up;
@@ -29,7 +28,7 @@ pub use packet::{Interleaved, KissCode, Leap, Packet, PacketError, request};
 pub use poller::{Expired, Kissed, LONGEST_POLL, Poller};
 pub use served::{MOST_OPEN, Served, Service};
 pub use stamp::PacketStamp;
-pub use time::NtpTime;
+pub use tscap_protocol::NtpTime;
 
 /// The port of NTP servers (RFC 5905, section 7.2).
 pub const PORT: u16 = 123;

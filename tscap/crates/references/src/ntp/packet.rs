@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::time::{NtpTime, power_ns, short_ns};
+use tscap_protocol::NtpTime;
 
 /// Bytes of a header; extension fields and a MAC may follow.
 const LENGTH: usize = 48;
@@ -164,12 +164,37 @@ fn bytes<const N: usize>(header: &[u8; LENGTH], at: usize) -> [u8; N] {
     *bytes.expect("every field is inside of the header")
 }
 
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// A short format (16 bits of seconds, 16 of fraction), ns, rounded up.
+fn short_ns(short: u32) -> u64 {
+    (u64::from(short) * NS_PER_S).div_ceil(1 << 16)
+}
+
+/// 2^`exponent` s, ns, rounded up: the precision of a clock. More than 64 s counts as so much.
+fn power_ns(exponent: i8) -> u64 {
+    match exponent {
+        0.. => NS_PER_S << exponent.min(6),
+        _ => NS_PER_S.div_ceil(1 << exponent.unsigned_abs().min(32)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::super::fixtures::reply;
     use super::*;
+
+    #[test]
+    fn short_formats_are_rounded_up() {
+        assert_eq!(short_ns(0x0001_0000), NS_PER_S);
+        assert_eq!(short_ns(1), 15_259);
+        assert_eq!(short_ns(u32::MAX), 65_535_999_984_742);
+        assert_eq!((power_ns(0), power_ns(1)), (NS_PER_S, 2 * NS_PER_S));
+        assert_eq!((power_ns(-20), power_ns(-32), power_ns(-128)), (954, 1, 1));
+        assert_eq!(power_ns(127), 64 * NS_PER_S);
+    }
 
     #[test]
     fn a_request_says_nothing_but_its_cookie() {
