@@ -9,13 +9,13 @@ async fn main() -> Result<(), Failure> {
 
 /// Captures on `interface` into the file `path`.
 pub async fn capture(interface: &str, path: &str) -> Result<(), Failure> {
-    let mut hear = |event: Event| eprintln!("{event}");
+    let mut on_event = |event: Event| eprintln!("{event}");
     let mut capture = Capture::on([interface], path);
     capture.count = Some(10);
-    let mut running = capture.start(&mut hear).await?;
-    let stop = running.until_stopped(&mut hear).await?;
+    let mut running = capture.start(&mut on_event).await?;
+    let stop = running.until_stopped(&mut on_event).await?;
     let never = std::future::pending;
-    let ended = running.finish(stop, never, &mut hear).await?;
+    let ended = running.finish(stop, never, &mut on_event).await?;
     if let Some(summary) = ended.summary {
         println!("{} of {} frames written", summary.written, summary.seen);
     }

@@ -52,7 +52,7 @@ impl Found {
 /// # Errors
 /// What was tried, why it failed and what to do next. Nothing stays attached.
 pub async fn measure(interface: &str, most: u64) -> Result<Found, Failure> {
-    let hear = &mut |event| eprintln!("{event}");
+    let on_event = &mut |event| eprintln!("{event}");
     let machine = Machine::check(ClockChoice::Auto)?;
     let link = find_usable(interface, "measure at", &[LinkType::Ethernet])?;
     let plan = SessionPlan {
@@ -63,7 +63,7 @@ pub async fn measure(interface: &str, most: u64) -> Result<Found, Failure> {
         interfaces: 1,
         ring_bytes: Some(1 << 20),
     };
-    let session = Session::open(&machine, &plan, hear).await?;
+    let session = Session::open(&machine, &plan, on_event).await?;
     let mut changes = SettingsGuard::new(JournalFolder::live(), KernelFiles::live());
     let program = Attacher {
         loaded: &session.loaded,
@@ -82,8 +82,8 @@ pub async fn measure(interface: &str, most: u64) -> Result<Found, Failure> {
         changes,
     };
     let mut running = session.drain(points, |_, beginning| Lengths::new(beginning))?;
-    running.give_up_privileges(Vec::new(), false, hear)?;
-    while running.look_after(Some(most), hear).is_none() {
+    running.give_up_privileges(Vec::new(), false, on_event)?;
+    while running.supervise(Some(most), on_event).is_none() {
         tokio::time::sleep(Duration::from_millis(20)).await;
         if let Some(lengths) = running.take_latest() {
             eprintln!("{lengths:?}");

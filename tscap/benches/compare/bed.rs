@@ -72,7 +72,7 @@ impl TestBed {
     ) -> Result<Subject<'a, f64>> {
         let mut programs = self.load(between)?;
         Ok(Subject::new(name, move || {
-            programs.load_anew(between.stamp)?;
+            programs.reload(between.stamp)?;
             self.link.replace(programs.cost_program(between.stamp)?)?;
             let burst = Burst::fast(frames.into());
             let measured = programs.measure(&mut self.traffic.borrow_mut(), burst)?;

@@ -161,7 +161,7 @@ impl Section for PowerReport {
         let off = (of_runs(|run| run.more_ns.median).median - self.more_ns).abs();
         let noise = of_runs(|run| run.same_ns.max - run.same_ns.min).median / 2.0;
         let noise = noise.min(MORE_OFF_QUICK_NS);
-        let (told_apart, more_off) = match self.quick {
+        let (distinguished, more_off) = match self.quick {
             true => (TOLD_APART_QUICK, MORE_OFF_QUICK_NS + noise),
             false => (TOLD_APART, MORE_OFF_NS),
         };
@@ -170,7 +170,7 @@ impl Section for PowerReport {
             Target::at_least(name("found, of the runs"), found, FOUND).asserted_if(!self.quick),
             Target::at_most(name("called cheaper"), wrong, 0.0),
             Target::at_most(name("off by, ns"), off, more_off),
-            Target::at_most("the same twice: told apart", unfounded, told_apart),
+            Target::at_most("the same twice: told apart", unfounded, distinguished),
         ]
     }
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use aya::programs::XdpMode;
 use serde::Serialize;
 use serde_json::Value;
-use tscap_delay::schema::{Measurement, Spot};
+use tscap_delay::schema::{Measurement, MeasuringPoint};
 use tscap_report::Table;
 use tscap_statistics::Spread;
 use tscap_testkit::between::Between;
@@ -237,7 +237,8 @@ impl Path<'_> {
             exit.spot.seen,
             self.packets
         );
-        let unrecorded = |spot: &Spot| spot.unkeyed + spot.unrecorded.values().sum::<u64>();
+        let unrecorded =
+            |spot: &MeasuringPoint| spot.unkeyed + spot.unrecorded.values().sum::<u64>();
         Ok(Round {
             rate,
             matcher_ns: taken as f64 / self.packets as f64,

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use nix::time::ClockId;
 use serde::Serialize;
 use tscap_clock::{RawStamp, RealNs};
-use tscap_delay::{At, DelayRecorder, Matched, Matcher, MatcherOptions, Passed, Sighting};
+use tscap_delay::{DelayRecorder, Matched, Matcher, MatcherOptions, Passed, SeenAt, Sighting};
 use tscap_report::Table;
 use tscap_statistics::Spread;
 
@@ -190,10 +190,11 @@ fn fill(sightings: &mut Vec<Sighting>, drain: u64, delay_ns: u64) {
     };
     let numbers = drain * A_DRAIN..(drain + 1) * A_DRAIN;
     let entries = numbers.clone();
-    sightings.extend(entries.map(|number| sighting(At::Entry, number, number * GAP_NS)));
+    sightings.extend(entries.map(|number| sighting(SeenAt::Entry, number, number * GAP_NS)));
     let late = delay_ns / GAP_NS;
     let left = numbers.filter_map(|number| number.checked_sub(late));
-    sightings.extend(left.map(|number| sighting(At::Exit(0), number, number * GAP_NS + delay_ns)));
+    sightings
+        .extend(left.map(|number| sighting(SeenAt::Exit(0), number, number * GAP_NS + delay_ns)));
 }
 
 /// The key of a packet: SplitMix64's finaliser, as mixed as those of frames.

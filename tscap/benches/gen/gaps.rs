@@ -167,8 +167,8 @@ impl Plan {
         let quantiles = |gaps: &Gaps| GapReport::new(gaps, self.period.ns(), 1)?.error_ns;
         let by_round: Vec<_> = rounds.iter().filter_map(|gaps| quantiles(gaps)).collect();
         let spread = |quantile: fn(&Quantiles) -> Option<i64>| {
-            let told = by_round.iter().filter_map(quantile);
-            Spread::of(told.map(|ns| ns as f64).collect())
+            let reported = by_round.iter().filter_map(quantile);
+            Spread::of(reported.map(|ns| ns as f64).collect())
         };
         let mut all = Box::new([0; BUCKETS]);
         for (bucket, count) in rounds.iter().flat_map(|gaps| gaps.iter().enumerate()) {

@@ -100,8 +100,8 @@ impl Soak {
         );
         let progress = captured.events("progress");
         let most = |name: &str| {
-            let told = progress.iter().filter_map(|event| event[name].as_f64());
-            told.fold(0.0, f64::max)
+            let reported = progress.iter().filter_map(|event| event[name].as_f64());
+            reported.fold(0.0, f64::max)
         };
         let bound = (most("host_bound_ns") as u64).max(summary.clock.host_bound_ns);
         Ok(Self {

@@ -37,7 +37,7 @@ const SUBJECTS: [(&str, Attaching); 4] = [
 ];
 
 /// What a turn gave, ns.
-struct Turn {
+struct TurnResult {
     median: f64,
     iqr: f64,
     /// From the 5th to the 95th percentile.
@@ -105,7 +105,7 @@ pub fn measure(rounds: u32, measurements: usize) -> Result<ReceiveTimes> {
 }
 
 impl Bed {
-    fn turn(&mut self, attaching: Attaching, count: usize) -> Result<Turn> {
+    fn turn(&mut self, attaching: Attaching, count: usize) -> Result<TurnResult> {
         self.turns += 1;
         let name = format!("client-{}", self.turns);
         let Bed {
@@ -136,7 +136,7 @@ impl Bed {
             }
             None => None,
         };
-        Ok(Turn {
+        Ok(TurnResult {
             earlier,
             ..turn(&measured)
         })
@@ -155,7 +155,7 @@ fn client(
     client.measurements(count)
 }
 
-fn turn(measured: &[Measurement]) -> Turn {
+fn turn(measured: &[Measurement]) -> TurnResult {
     let sorted = |of: fn(&Measurement) -> f64| {
         let mut all: Vec<_> = measured.iter().map(|it| of(it) * 1e9).collect();
         all.sort_by(f64::total_cmp);
@@ -164,7 +164,7 @@ fn turn(measured: &[Measurement]) -> Turn {
     let at = |sorted: &[f64], share: f64| sorted[(share * (sorted.len() - 1) as f64) as usize];
     let offsets = sorted(|it| it.offset);
     let by_kernel = measured.iter().filter(|it| it.by_kernel).count();
-    Turn {
+    TurnResult {
         median: at(&offsets, 0.5),
         iqr: at(&offsets, 0.75) - at(&offsets, 0.25),
         p90: at(&offsets, 0.95) - at(&offsets, 0.05),
@@ -174,8 +174,8 @@ fn turn(measured: &[Measurement]) -> Turn {
     }
 }
 
-fn of_subject(subject: &'static str, turns: &[Turn]) -> Row {
-    let of = |value: fn(&Turn) -> f64| Spread::of(turns.iter().map(value).collect());
+fn of_subject(subject: &'static str, turns: &[TurnResult]) -> Row {
+    let of = |value: fn(&TurnResult) -> f64| Spread::of(turns.iter().map(value).collect());
     Row {
         subject,
         offset_median_ns: of(|it| it.median),

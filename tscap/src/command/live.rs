@@ -7,13 +7,13 @@ use super::Failure;
 use super::console::Console;
 use super::signals::Signals;
 use tscap_capture::{Event, Severity};
-use tscap_session::{Live, Over};
+use tscap_session::{EndReason, Live};
 
 /// Interfaces and programs are looked after so often.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Tells what a user should know.
-pub(super) fn hear(console: &mut Console, event: Event) {
+pub(super) fn print_event(console: &mut Console, event: Event) {
     match event {
         Event::Notice(Severity::Detail, text) => console.detail(&text),
         Event::Notice(Severity::Note, text) => console.note(&text),
@@ -40,7 +40,7 @@ pub(super) fn give_up_privileges(
 ) -> Result<(), Failure> {
     console.give_up_capabilities();
     signals.give_up_capabilities();
-    running.give_up_privileges(makes_files, &mut |event| hear(console, event))
+    running.give_up_privileges(makes_files, &mut |event| print_event(console, event))
 }
 
 /// Tells the figures of each second, and since when, until there is a reason to end.
@@ -50,7 +50,7 @@ pub(super) async fn watch<L: Live>(
     signals: &mut Signals,
     console: &mut Console,
     mut tell: impl FnMut(&mut Console, &L, L::Latest, Duration),
-) -> Option<Over> {
+) -> Option<EndReason> {
     let started = Instant::now();
     loop {
         let left = duration.map(|most| most.saturating_sub(started.elapsed()));
@@ -59,7 +59,7 @@ pub(super) async fn watch<L: Live>(
             () = tokio::time::sleep(pause) => {}
             () = signals.next() => return None,
         }
-        let over = running.look_after(&mut |event| hear(console, event));
+        let over = running.supervise(&mut |event| print_event(console, event));
         if over.is_some() || left.is_some_and(|left| left <= pause) {
             return over;
         }
@@ -71,8 +71,8 @@ pub(super) async fn watch<L: Live>(
 
 /// The exit code of a measurement that is `over` by itself, and whose account `adds_up`; what a
 /// reader must know of that goes to the `warnings`.
-pub(super) fn judge(over: Option<Over>, adds_up: bool, warnings: &mut Vec<String>) -> Exit {
-    if over == Some(Over::InterfaceGone) {
+pub(super) fn judge(over: Option<EndReason>, adds_up: bool, warnings: &mut Vec<String>) -> Exit {
+    if over == Some(EndReason::InterfaceGone) {
         warnings.push("an interface is gone, or a program from it".into());
     }
     if !adds_up {
@@ -80,7 +80,7 @@ pub(super) fn judge(over: Option<Over>, adds_up: bool, warnings: &mut Vec<String
         return Exit::DoesNotAddUp;
     }
     match over {
-        Some(Over::InterfaceGone | Over::Corrupt) => Exit::Fault,
-        Some(Over::Count) | None => Exit::Success,
+        Some(EndReason::InterfaceGone | EndReason::Corrupt) => Exit::Fault,
+        Some(EndReason::Count) | None => Exit::Success,
     }
 }

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use super::print::tell;
 use super::{Exit, Failure};
 use tscap_base::kernel_files::KernelFiles;
-use tscap_live::membership::{self, Act};
+use tscap_live::membership::{self, PrivilegedTask};
 use tscap_live::settings::turn;
-use tscap_live::settings::{Change, GivenBack, Journal, JournalError, JournalFolder, State};
+use tscap_live::settings::{Change, Journal, JournalError, JournalFolder, RestoreOutcome, State};
 
 /// Gives back what killed captures left changed, and what `tscap doctor --fix` has changed.
 pub(super) fn run() -> Result<Exit, Failure> {
@@ -44,14 +44,14 @@ fn restore(folder: &JournalFolder, files: &KernelFiles) -> Result<Report, Failur
     let mut report = Report::default();
     if !all()?.is_empty() {
         // A member's own folder has what the member puts there.
-        membership::check(&[Act::ChangeSettings])?;
+        membership::check(&[PrivilegedTask::ChangeSettings])?;
         // Read again when no process is about to change anything: what was running
         // may be over, and the lock keeps the next one from looking too early.
         let note = || {
             let text = "note: waiting for another tscap that is about to change settings";
             let _ = writeln!(io::stderr(), "{text}");
         };
-        let turn = turn::take_turn(folder, turn::TURN_WITHIN, note, failed);
+        let turn = turn::lock_journals(folder, turn::LOCK_TIMEOUT, note, failed);
         let _turn = super::runtime()?.block_on(turn)?;
         restore_from(all()?, folder, files, &mut report);
     }
@@ -110,25 +110,25 @@ fn give_back(
     report: &mut Report,
 ) {
     let done = journal.give_back(folder, files, live, |change, became| match became {
-        GivenBack::Restored => report
+        RestoreOutcome::Restored => report
             .done
             .push(format!("restored the {change}: {}", change.old_shown())),
-        GivenBack::Already => report.done.push(format!(
+        RestoreOutcome::Already => report.done.push(format!(
             "the {change} had been restored already: {}",
             change.old_shown()
         )),
-        GivenBack::LeftAlone { now } => report.done.push(change.left_alone(&now)),
-        GivenBack::Gone => report
+        RestoreOutcome::LeftAlone { now } => report.done.push(change.left_alone(&now)),
+        RestoreOutcome::Gone => report
             .done
             .push(format!("there is no {change} any more: nothing to restore")),
-        GivenBack::Elsewhere => report.problems.push(elsewhere(change)),
-        GivenBack::OtherSysfs => report.problems.push(other_sysfs(change)),
-        GivenBack::NotSame { now } => report.problems.push(change.not_same(&now)),
-        GivenBack::InUse { pid } => report.problems.push(format!(
+        RestoreOutcome::Elsewhere => report.problems.push(elsewhere(change)),
+        RestoreOutcome::OtherSysfs => report.problems.push(other_sysfs(change)),
+        RestoreOutcome::NotSame { now } => report.problems.push(change.not_same(&now)),
+        RestoreOutcome::InUse { pid } => report.problems.push(format!(
             "cannot restore the {change} yet: process {pid} is running and has changed it since\n\
              hint: run tscap restore when it has ended"
         )),
-        GivenBack::Failed(error) => {
+        RestoreOutcome::Failed(error) => {
             report.failed(format!("cannot restore the {change}"), error);
         }
     });

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::whole_file;
 use super::{Context as _, Exit, Failure, runtime};
-use tscap_host::signals::{self, Asked};
+use tscap_host::signals::{self, SignalRequest};
 use tscap_host::{caps, wake};
 
 /// Signals within this time are one request: coreutils' `timeout` signals its child,
@@ -54,9 +54,9 @@ fn watch() {
         }
         for wish in wishes {
             match wish {
-                Asked::Counts => COUNTS.notify_one(),
-                Asked::NextFile => NEXT_FILE.notify_one(),
-                Asked::End(number) => end(number, &mut asked),
+                SignalRequest::Counts => COUNTS.notify_one(),
+                SignalRequest::NextFile => NEXT_FILE.notify_one(),
+                SignalRequest::End(number) => end(number, &mut asked),
             }
         }
     }

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use tscap_common::stamping::Count;
 
 use super::console::{Console, read_order};
-use super::live::hear;
+use super::live::print_event;
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure};
 use tscap_base::text::numbers::{counted, grouped};
@@ -52,14 +52,14 @@ async fn session(plan: &StampPlan) -> Result<Exit, Failure> {
     let mut signals = Signals::new()?;
     let console = Console::new(plan.json, true, Verbosity::Normal);
     let console = &mut console.context("cannot start a thread")?;
-    let mut told = |event| hear(console, event);
+    let mut reported = |event| print_event(console, event);
     let mut running = tokio::select! {
-        running = plan.stamping.start(&mut told) => running?,
+        running = plan.stamping.start(&mut reported) => running?,
         () = signals.next() => return Ok(Exit::Success),
     };
     signals.give_up_capabilities();
     console.give_up_capabilities();
-    running.give_up_privileges(&mut |event| hear(console, event))?;
+    running.give_up_privileges(&mut |event| print_event(console, event))?;
     say_ready(plan, &running, console);
     let begun = Instant::now();
     let stop = watch(plan, begun, &mut running, &mut signals, console).await;
@@ -92,14 +92,15 @@ async fn watch(
             () = signals.next() => return Ok(Stop::Signal),
         }
         let now = Instant::now();
-        running.look_at_clocks(&mut |event| hear(console, event));
+        running.look_at_clocks(&mut |event| print_event(console, event));
         if now - rechecked >= Running::RECHECK_EVERY {
             rechecked = now;
-            running.recheck_counter(&mut |event| hear(console, event));
+            running.recheck_counter(&mut |event| print_event(console, event));
         }
-        if now - looked_after >= Running::LOOK_AFTER_EVERY {
+        if now - looked_after >= Running::SUPERVISE_EVERY {
             looked_after = now;
-            let (account, are_there) = running.look_after(&mut |event| hear(console, event))?;
+            let (account, are_there) =
+                running.supervise(&mut |event| print_event(console, event))?;
             let bound = running.host_bound_ns();
             let progress = Progress {
                 account,

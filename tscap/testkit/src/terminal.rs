@@ -113,9 +113,9 @@ pub fn ctrl_c(child: &Child) {
 }
 
 /// Waits for a line on standard error; returns the lines after it, still to come.
-pub fn told(child: &mut Child, part: &str, limit: Duration) -> JoinHandle<String> {
+pub fn wait_for_text(child: &mut Child, part: &str, limit: Duration) -> JoinHandle<String> {
     let stderr = child.stderr.take().expect("a pipe");
-    let (tell, is_told) = std::sync::mpsc::channel();
+    let (tell, is_reported) = std::sync::mpsc::channel();
     let wanted = part.to_owned();
     let reader = std::thread::spawn(move || {
         let mut all = String::new();
@@ -128,8 +128,8 @@ pub fn told(child: &mut Child, part: &str, limit: Duration) -> JoinHandle<String
         }
         all
     });
-    let is_told = is_told.recv_timeout(limit);
-    is_told.unwrap_or_else(|_| panic!("tscap does not say {part}"));
+    let is_reported = is_reported.recv_timeout(limit);
+    is_reported.unwrap_or_else(|_| panic!("tscap does not say {part}"));
     reader
 }
 

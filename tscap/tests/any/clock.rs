@@ -89,8 +89,8 @@ fn the_documented_commands_work() {
         assert!(output.status.success(), "{line}: {output:?}");
         let text = String::from_utf8(output.stdout).unwrap();
         let (table, conclusion) = text.split_once("\n\n").unwrap_or((&text, ""));
-        let is_told = conclusion.starts_with("Conclusion after ");
-        assert_eq!(is_told, !line.contains(" report "), "{line}: {text}");
+        let is_reported = conclusion.starts_with("Conclusion after ");
+        assert_eq!(is_reported, !line.contains(" report "), "{line}: {text}");
         table.lines().count()
     });
     let lines_of_each: Vec<_> = lines_of_each.collect();
@@ -357,7 +357,7 @@ fn a_report_is_drawn_of_a_pipe_too() {
     let folder = tempfile::tempdir().unwrap();
     let header = "{\"kind\":\"clock\",\"v\":1,\"boot_id\":\"boot-1\",\"tscap\":\"0.1.0\"}\n";
     let sweep = "{\"kind\":\"loss\",\"v\":9}\n";
-    for (content, told) in [(header, "boot-1"), (sweep, "a sweep of loss of version 9")] {
+    for (content, reported) in [(header, "boot-1"), (sweep, "a sweep of loss of version 9")] {
         let path = folder.path().join("saved");
         std::fs::write(&path, content).unwrap();
         let mut cat = Command::new("cat");
@@ -370,6 +370,6 @@ fn a_report_is_drawn_of_a_pipe_too() {
         assert!(cat.wait().unwrap().success());
         let text = [output.stdout, output.stderr].concat();
         let text = String::from_utf8(text).unwrap();
-        assert!(text.contains(told), "{text}");
+        assert!(text.contains(reported), "{text}");
     }
 }

@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use tscap_lab::counters::{Characteristics, Counter, Stress};
 use tscap_report::saved::Saved;
 use tscap_testkit::command::{Done, SHORT, finish, run, tscap_path};
-use tscap_testkit::terminal::{check_width, in_a_group, shown as shown_on, told};
+use tscap_testkit::terminal::{check_width, in_a_group, shown as shown_on, wait_for_text};
 
 use tscap_testkit::shown::{Runner, commands};
 
@@ -100,7 +100,7 @@ fn a_load_is_between_idle_phases() {
 fn a_long_run_ends_at_ctrl_c_with_what_it_has() {
     let arguments = ["--stress", "cpu", "--cycle", "90m", "--json"];
     let mut child = in_a_group(&mut counters(&arguments));
-    let stderr = told(&mut child, "\"seconds\":", SHORT);
+    let stderr = wait_for_text(&mut child, "\"seconds\":", SHORT);
     let pid = Pid::from_raw(child.id().try_into().unwrap());
     kill(pid, Signal::SIGINT).unwrap();
     let done = finish(child, "tscap counters", Duration::from_secs(10));

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 use tscap_testkit::command::{SHORT, finish, tscap_path};
-use tscap_testkit::terminal::{check_width, ctrl_c, in_a_group, told};
+use tscap_testkit::terminal::{check_width, ctrl_c, in_a_group, wait_for_text};
 
 /// On the machine on which tests/data/sweep.json was recorded.
 fn command(arguments: &[&str]) -> Command {
@@ -253,7 +253,7 @@ fn ctrl_c_leaves_nothing_of_a_disk_that_is_written_to() {
         folder.path(),
         &["--json", "--duration", "60"],
     ));
-    let stderr = told(&mut child, "\"disk_seconds\":0.", SHORT);
+    let stderr = wait_for_text(&mut child, "\"disk_seconds\":0.", SHORT);
     let names = std::fs::read_dir(&folder).expect("the folder").count();
     ctrl_c(&child);
     let done = finish(child, "tscap loss", SHORT);

@@ -76,23 +76,26 @@ fn text(bytes: &[u8]) -> String {
 fn the_summary_says_what_was_joined_in_80_columns() {
     let files = two();
     let done = files.merge(&["0.pcapng", "1.pcapng", "-w", "out.pcapng"]);
-    let (told, warned) = (text(&done.stdout), text(&done.stderr));
+    let (reported, warned) = (text(&done.stdout), text(&done.stderr));
     assert_eq!(done.status.code(), Some(0), "{warned}");
     assert!(
-        told.starts_with("out.pcapng: 7 frames of 2 files on 2 interfaces, in order of time\n")
+        reported.starts_with("out.pcapng: 7 frames of 2 files on 2 interfaces, in order of time\n")
     );
     assert!(
-        told.contains("1.pcapng: 4 frames, without bounds"),
-        "{told}"
+        reported.contains("1.pcapng: 4 frames, without bounds"),
+        "{reported}"
     );
     assert!(
-        told.contains("5 pairs of neighbours from different files"),
-        "{told}"
+        reported.contains("5 pairs of neighbours from different files"),
+        "{reported}"
     );
-    assert!(told.contains("5 have a file without bounds"), "{told}");
     assert!(
-        told.lines().all(|line| line.chars().count() <= 80),
-        "{told}"
+        reported.contains("5 have a file without bounds"),
+        "{reported}"
+    );
+    assert!(
+        reported.lines().all(|line| line.chars().count() <= 80),
+        "{reported}"
     );
     assert!(
         warned.contains("warning: 0.pcapng states no bounds"),

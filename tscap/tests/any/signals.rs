@@ -112,9 +112,9 @@ fn too_few_open_files_are_told() {
             .expect("start sh");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{limit}: {stderr}");
-        let told = ["may have", "files open", "hint: ulimit -n"];
+        let reported = ["may have", "files open", "hint: ulimit -n"];
         assert!(
-            told.iter().all(|it| stderr.contains(it)),
+            reported.iter().all(|it| stderr.contains(it)),
             "{limit}: {stderr}"
         );
     }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use aya_obj::generated::bpf_insn;
 use tscap_base::kernel_files::KernelFiles;
-use tscap_live::settings::{FilterError, GivenBack, JournalFolder, SettingsGuard, State};
+use tscap_live::settings::{FilterError, JournalFolder, RestoreOutcome, SettingsGuard, State};
 use tscap_network::bpf::program::{self, Kind, Program};
 use tscap_network::clsact::{Clsact, ClsactError, Side};
 use tscap_network::netdev;
@@ -295,7 +295,7 @@ fn a_killed_process_leaves_word_of_its_filter() {
     assert!(
         matches!(
             &became[..],
-            [GivenBack::Restored, GivenBack::LeftAlone { now }] if now == "used"
+            [RestoreOutcome::Restored, RestoreOutcome::LeftAlone { now }] if now == "used"
         ),
         "{became:?}"
     );

@@ -8,7 +8,7 @@ use tscap_lab::counters::{Characteristics, Counter, Stress};
 use tscap_report::saved::Saved;
 use tscap_testkit::command::{finish, must, run, tscap_path};
 use tscap_testkit::root::alone;
-use tscap_testkit::terminal::{child_of, ctrl_c, in_a_group, told};
+use tscap_testkit::terminal::{child_of, ctrl_c, in_a_group, wait_for_text};
 use tscap_testkit::wait::until;
 
 use tscap_testkit::shown::{Runner, commands};
@@ -96,7 +96,7 @@ fn ctrl_c_ends_a_load_too() {
     let before = machine();
     let arguments = ["--stress", "net", "--cycle", "500ms", "--json"];
     let mut child = in_a_group(&mut counters(&arguments));
-    let stderr = told(&mut child, "ready", LIMIT);
+    let stderr = wait_for_text(&mut child, "ready", LIMIT);
     until("the capture", LIMIT, || child_of(child.id()));
     ctrl_c(&child);
     let done = finish(child, "tscap counters", LIMIT);

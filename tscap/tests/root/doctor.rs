@@ -443,6 +443,6 @@ fn an_interface_that_is_not_there() {
     let mut command = bench.rx.netns.command(tscap_path());
     let done = run(command.args(["doctor", "-i", "tx0"]), SHORT);
     assert_eq!((done.status.code(), done.stdout.as_str()), (Some(1), ""));
-    let told = "tscap: cannot examine tx0: no such interface here\nhint: ";
-    assert!(done.stderr.starts_with(told), "{}", done.stderr);
+    let reported = "tscap: cannot examine tx0: no such interface here\nhint: ";
+    assert!(done.stderr.starts_with(reported), "{}", done.stderr);
 }

@@ -87,8 +87,8 @@ fn last(finished: &Finished) -> Value {
 fn warned(finished: &Finished, parts: &[&str]) {
     let warnings = finished.events("warning");
     for part in parts {
-        let is_told = |it: &Value| it["text"].as_str().is_some_and(|text| text.contains(part));
-        assert!(warnings.iter().any(is_told), "{part:?}: {warnings:#?}");
+        let is_reported = |it: &Value| it["text"].as_str().is_some_and(|text| text.contains(part));
+        assert!(warnings.iter().any(is_reported), "{part:?}: {warnings:#?}");
     }
 }
 
@@ -160,11 +160,11 @@ fn stamps_of_counters_that_paused_are_within_the_bound() {
         assert_eq!(it["verdict"], "used", "{}", finished.stdout);
     }
     // Once, of each CPU at most.
-    let told = finished.events("warning");
-    let pauses = told
+    let reported = finished.events("warning");
+    let pauses = reported
         .iter()
         .filter(|it| it["text"].as_str().unwrap().contains("has paused"));
-    assert!((1..=cpus().len()).contains(&pauses.count()), "{told:?}");
+    assert!((1..=cpus().len()).contains(&pauses.count()), "{reported:?}");
 }
 
 /// How long a reply takes after its stamp until it leaves.

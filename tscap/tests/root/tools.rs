@@ -200,9 +200,9 @@ fn what_a_program_can_not_take_is_accounted_for() {
         assert!(!tells_all || point.lost.before == 0, "{tool:?}: {point:?}");
         assert_eq!(point.written, point.said_written, "{tool:?}");
         let counted: u64 = point.losses.iter().map(|loss| loss.frames).sum();
-        let told = point.lost.total() - point.lost.before;
-        assert_eq!(counted, told, "{tool:?}: {point:?}");
-        lost = Some(lost.unwrap_or(0) + told);
+        let reported = point.lost.total() - point.lost.before;
+        assert_eq!(counted, reported, "{tool:?}: {point:?}");
+        lost = Some(lost.unwrap_or(0) + reported);
     });
     assert_ne!(lost, Some(0), "none of them lost anything");
 }
@@ -261,8 +261,8 @@ fn frames_end_right_behind_the_taps_or_before_all() {
         // `Sent 0 bytes 0 pkt (dropped 7, overlimits 0 requeues 0)` of clsact.
         let at_tc = || {
             inside(&|| {
-                let told = must(Command::new("tc").args(["-s", "qdisc", "show", "dev", &rx]));
-                let (_, from) = told.rsplit_once("(dropped ").expect("clsact");
+                let reported = must(Command::new("tc").args(["-s", "qdisc", "show", "dev", &rx]));
+                let (_, from) = reported.rsplit_once("(dropped ").expect("clsact");
                 let end = from.find(',').expect("a number");
                 from[..end].parse().expect("a number")
             })
@@ -318,11 +318,14 @@ fn a_mix_is_captured_to_the_last_frame() {
             let point = point.unwrap_or_else(|error| panic!("{tool:?}: {error}"));
             adds_up(tool, &point);
             assert_eq!((point.sent, point.written), (frames, frames), "{tool:?}");
-            let told = must(Command::new("tcpdump").args(["-n", "-q", "-r"]).arg(&path));
+            let reported = must(Command::new("tcpdump").args(["-n", "-q", "-r"]).arg(&path));
             // Ethernet, IPv4 and UDP have 42 bytes before the payload.
             for (size, weight) in IMIX {
                 let words = format!("UDP, length {}", size - 42);
-                let found = told.lines().filter(|line| line.ends_with(&words)).count() as u64;
+                let found = reported
+                    .lines()
+                    .filter(|line| line.ends_with(&words))
+                    .count() as u64;
                 let share = frames / 12 * weight;
                 assert!((share..share + 12).contains(&found), "{size}: {found}");
             }

@@ -212,10 +212,10 @@ fn each_rotates_its_own_files() {
     let finished = capture.stop();
     let summary = finished.success();
     assert_eq!(summary.written, 2000);
-    let told = finished.files();
-    assert_eq!(summary.files.expect("files").written, told.len() as u64);
+    let reported = finished.files();
+    assert_eq!(summary.files.expect("files").written, reported.len() as u64);
     for writer in [0, 1] {
-        let of_writer = told.iter().filter(|file| {
+        let of_writer = reported.iter().filter(|file| {
             let name = file.path.file_name().unwrap().to_string_lossy();
             name.starts_with(&format!("out-w{writer}_"))
         });

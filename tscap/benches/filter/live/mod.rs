@@ -28,7 +28,7 @@ use crate::common::tmpfs::{OwnFolder, own_warm_folder};
 use crate::expressions::{HOSTS, OUTSIDERS, addresses, host_and_not_port, hosts};
 use floor::{FLOORS, Floor};
 pub use report::LiveReport;
-use report::{Case, Run, Turn};
+use report::{Case, RoundResult, Run};
 
 /// The programs, tscap first.
 pub const TOOLS: [Tool; 2] = [Tool::Tscap, Tool::Tcpdump];
@@ -169,17 +169,17 @@ impl Live {
     }
 
     /// No program, and each, or in the opposite order if `reversed`.
-    fn turn(&mut self, case: &Case, reversed: bool) -> Result<Turn> {
+    fn turn(&mut self, case: &Case, reversed: bool) -> Result<RoundResult> {
         if reversed {
             let tcpdump = self.run(1, case)?;
             let tscap = self.run(0, case)?;
             let bare_ns = self.bare()?;
-            return Ok(Turn {
+            return Ok(RoundResult {
                 bare_ns,
                 runs: [tscap, tcpdump],
             });
         }
-        Ok(Turn {
+        Ok(RoundResult {
             bare_ns: self.bare()?,
             runs: [self.run(0, case)?, self.run(1, case)?],
         })

@@ -22,12 +22,12 @@ pub struct Case {
     /// The expression.
     pub expression: String,
     /// By round.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<RoundResult>,
 }
 
 /// What a round gave.
 #[derive(Debug)]
-pub struct Turn {
+pub struct RoundResult {
     /// CPU time that a frame took to be sent and received without a capture, ns.
     pub bare_ns: f64,
     /// By program.
@@ -133,7 +133,7 @@ impl Costs {
     fn new(case: Case) -> Self {
         let name = case.title();
         let turns = case.turns;
-        let of = |figure: fn(&Run, &Turn) -> f64| {
+        let of = |figure: fn(&Run, &RoundResult) -> f64| {
             [0, 1].map(|tool| {
                 let rounds = turns.iter().map(|turn| figure(&turn.runs[tool], turn));
                 Spread::of(rounds.collect())
@@ -143,7 +143,7 @@ impl Costs {
         let [ours, theirs] = &receive_ns;
         let are_costs = ours.median > 0.0 && theirs.median > 0.0;
         // What the kernel rejects for tcpdump never reaches its socket.
-        let reached = |turn: &Turn| turn.runs[1].point.seen > 0;
+        let reached = |turn: &RoundResult| turn.runs[1].point.seen > 0;
         Self {
             name,
             accepts: case.accepts,

@@ -37,7 +37,7 @@ const CAPTURE: &str = "tscap_ktime";
 const SCRATCH: i16 = -(SCRATCH_BYTES as i16);
 
 /// What a subject gives in a round: ns a frame, by length.
-type Turn = [f64; SIZES.len()];
+type RoundTimes = [f64; SIZES.len()];
 /// A frame of each length.
 type Frames = [Vec<u8>; SIZES.len()];
 
@@ -83,7 +83,8 @@ pub fn measure(cpu: usize, number: usize, rounds: u32) -> Result<ProgramReport> 
     rounds::run("program", rounds, &mut subjects)?;
     let results: Vec<_> = subjects.into_iter().map(|it| it.results).collect();
     let cells = SIZES.iter().enumerate().map(|(index, (size, _))| {
-        let spread = |turns: &Vec<Turn>| Spread::of(turns.iter().map(|it| it[index]).collect());
+        let spread =
+            |turns: &Vec<RoundTimes>| Spread::of(turns.iter().map(|it| it[index]).collect());
         {
             let costs: Vec<_> = results.iter().map(spread).collect();
             Cell::new(*size, &filters, &costs)
@@ -104,7 +105,7 @@ fn load(cpu: usize, filter: Option<&Filter>) -> Result<RingOutput> {
 }
 
 /// An empty program.
-fn probe<'a>(name: &'static str, frames: &'a Frames) -> Result<Subject<'a, Turn>> {
+fn probe<'a>(name: &'static str, frames: &'a Frames) -> Result<Subject<'a, RoundTimes>> {
     let mut probe = Probe::load(name)?;
     Ok(Subject::new(name, move || {
         turn(frames, |frame, number| {
@@ -118,7 +119,7 @@ fn recording<'a>(
     name: &'static str,
     mut capture: RingOutput,
     frames: &'a Frames,
-) -> Subject<'a, Turn> {
+) -> Subject<'a, RoundTimes> {
     Subject::new(name, move || {
         turn(frames, |frame, number| {
             repetition(&mut capture, frame, number, frame.len())
@@ -131,7 +132,7 @@ fn rejecting<'a>(
     name: &'static str,
     mut capture: RingOutput,
     frames: &'a Frames,
-) -> Subject<'a, Turn> {
+) -> Subject<'a, RoundTimes> {
     Subject::new(name, move || {
         turn(frames, |frame, number| {
             let ns = capture.run(frame, u32::try_from(number)?)?;
@@ -142,8 +143,8 @@ fn rejecting<'a>(
 }
 
 /// Frames of each length.
-fn turn(frames: &Frames, mut run: impl FnMut(&[u8], usize) -> Result<f64>) -> Result<Turn> {
-    let mut means = Turn::default();
+fn turn(frames: &Frames, mut run: impl FnMut(&[u8], usize) -> Result<f64>) -> Result<RoundTimes> {
+    let mut means = RoundTimes::default();
     for ((mean, frame), (_, number)) in means.iter_mut().zip(frames).zip(SIZES) {
         for _ in 0..REPETITIONS {
             *mean += run(frame, number)? / REPETITIONS as f64;

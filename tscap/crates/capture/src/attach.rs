@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::counter::Counter;
-use super::event::{Event, Listener};
-use super::foretold::{self, DefaultCarriers};
+use super::event::{Event, Reporter};
+use super::expected_disturbance::{self, DefaultCarriers};
 use super::hardware::{self, PtpClocks};
 use super::header::Taken;
 use super::live_link::LiveLink;
@@ -26,7 +26,7 @@ use tscap_file::pcapng::{HardwareOption, InterfaceInfo, StampOption, VlanTags};
 use tscap_filter::Filter;
 use tscap_host::installed::Installed;
 use tscap_live::Scope;
-use tscap_live::settings::{GaveBack, JournalFolder, SettingsGuard};
+use tscap_live::settings::{JournalFolder, RestoreSummary, SettingsGuard};
 use tscap_network::clsact::{Clsact, Side};
 use tscap_network::netdev::Link;
 use tscap_network::promisc::{Promiscuous, PromiscuousError};
@@ -106,10 +106,12 @@ impl Attaching {
     }
 
     /// Gives everything back, and tells what went wrong. Says whether nothing is left changed.
-    pub fn give_back(mut self, told: &mut Listener<'_>) -> bool {
+    pub fn give_back(mut self, reporter: &mut Reporter<'_>) -> bool {
         self.promiscuous.clear();
-        let GaveBack { problems, is_left } = self.changes.give_back();
-        problems.iter().for_each(|problem| told.warning(problem));
+        let RestoreSummary { problems, is_left } = self.changes.give_back();
+        problems
+            .iter()
+            .for_each(|problem| reporter.warning(problem));
         !is_left
     }
 
@@ -135,19 +137,19 @@ impl Attaching {
         scope: &Scope,
         number: u32,
         loaded: &Loaded,
-        told: &mut Listener<'_>,
+        reporter: &mut Reporter<'_>,
     ) -> Result<Attached, Failure> {
         let mut within = |event| {
-            told.tell(match (event, scope.label()) {
+            reporter.tell(match (event, scope.label()) {
                 (Event::Notice(severity, text), Some(label)) => {
                     Event::Notice(severity, format!("{label}: {text}"))
                 }
                 (event, _) => event,
             });
         };
-        let told = &mut Listener::new(&mut within);
+        let reporter = &mut Reporter::new(&mut within);
         self.plan.filter_in(scope, &selected.link)?;
-        scope.visit(|| self.attach_here(selected, scope, number, loaded, told))?
+        scope.visit(|| self.attach_here(selected, scope, number, loaded, reporter))?
     }
 
     fn attach_here(
@@ -156,7 +158,7 @@ impl Attaching {
         scope: &Scope,
         number: u32,
         loaded: &Loaded,
-        told: &mut Listener<'_>,
+        reporter: &mut Reporter<'_>,
     ) -> Result<Attached, Failure> {
         let (plan, link) = (&self.plan, &selected.link);
         let port = Port {
@@ -172,7 +174,7 @@ impl Attaching {
         {
             Err(error) if plan.tap.is_some() => return Err(not_listening(link, error)),
             Err(error) => {
-                say_not_promiscuous(link, &error, told);
+                say_not_promiscuous(link, &error, reporter);
                 None
             }
             Ok(promiscuous) => promiscuous,
@@ -182,10 +184,10 @@ impl Attaching {
         let takes_received = directions.contains(&Direction::In);
         let mut hardware = None;
         if let Some(wanted) = plan.hardware_stamps.filter(|_| takes_received) {
-            let chosen = hardware::choose_filter(link, wanted, &mut self.changes, told);
+            let chosen = hardware::choose_filter(link, wanted, &mut self.changes, reporter);
             hardware = Some(match chosen {
                 Err(failure) if !selected.is_named => {
-                    told.warning(&failure.to_string());
+                    reporter.warning(&failure.to_string());
                     HardwareOption::default()
                 }
                 chosen => chosen?,
@@ -198,7 +200,7 @@ impl Attaching {
                 loaded,
                 self.path,
                 (&mut self.changes, &mut self.default_carriers),
-                told,
+                reporter,
             )?);
         }
         let received = attached.first().map(|it| (it.at, it.reads_vlan_tags));
@@ -211,7 +213,7 @@ impl Attaching {
                 Attacher { loaded, by_filter }.sent(&port, plan.egress_point)
             };
             match sent.map_err(|it| attach_failure(it, self.path)) {
-                Err(failure) if !is_needed(&attached) => told.warning(&format!(
+                Err(failure) if !is_needed(&attached) => reporter.warning(&format!(
                     "{}: what it sends is not captured: {failure}",
                     link.name
                 )),
@@ -221,8 +223,8 @@ impl Attaching {
         // After attaching: a driver may make its queues anew for it, with
         // interrupts and poll threads of their own.
         if let (Some(pinning), Some((at, _))) = (&mut self.pinning, received) {
-            match pinning.steer(link, at, &mut self.changes, told) {
-                Err(failure) if !is_needed(&attached) => told.warning(&failure.to_string()),
+            match pinning.steer(link, at, &mut self.changes, reporter) {
+                Err(failure) if !is_needed(&attached) => reporter.warning(&failure.to_string()),
                 steered => steered?,
             }
         }
@@ -230,9 +232,9 @@ impl Attaching {
         let tags = received.map_or(VlanTags::Kept, |(_, reads_vlan_tags)| {
             let tags = offloads::vlan_tags(link, &in_force, reads_vlan_tags);
             if plan.filter.as_ref().is_some_and(Filter::asks_for_vlan) && tags != VlanTags::Kept {
-                offloading::say_unfiltered_tags(link, told);
+                offloading::say_unfiltered_tags(link, reporter);
             }
-            offloading::say_hiding(link, &in_force, tags, told);
+            offloading::say_hiding(link, &in_force, tags, reporter);
             tags
         });
         self.promiscuous.extend(promiscuous);
@@ -240,7 +242,7 @@ impl Attaching {
         let mut hardware = hardware;
         if let Some(hardware) = &mut hardware {
             match self.ptp_clocks.of(link) {
-                Err(failure) if !selected.is_named => told.warning(&failure.to_string()),
+                Err(failure) if !selected.is_named => reporter.warning(&failure.to_string()),
                 found => {
                     if let Some((path, clock)) = found? {
                         hardware.clock = Some(path.display().to_string());
@@ -278,7 +280,7 @@ impl Attaching {
         scope: &Scope,
         since: Duration,
         loaded: &Loaded,
-        told: &mut Listener<'_>,
+        reporter: &mut Reporter<'_>,
     ) -> Result<(), Failure> {
         let port = Port {
             link,
@@ -309,7 +311,7 @@ impl Attaching {
             (Some(_), None) => String::new(),
         };
         live.replace_received(attachment);
-        told.warning(&format!(
+        reporter.warning(&format!(
             "{}: received frames are captured at {hook} from now on{later}: what is at XDP of \
              others has changed; frames received within {missing} ms may be missing",
             live.whole_name()
@@ -332,24 +334,24 @@ fn attach_to_received(
     loaded: &Loaded,
     path: StampPath,
     (changes, carriers): (&mut SettingsGuard, &mut DefaultCarriers),
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> Result<Attachment, Failure> {
     let link = port.link;
     let turns_off = plan.offloads == Offloads::Off;
     if turns_off {
         let in_stack = matches!(plan.hook, HookChoice::Generic | HookChoice::Tcx);
-        offloading::turn_off(link, in_stack, changes, told)?;
+        offloading::turn_off(link, in_stack, changes, reporter)?;
     }
     let before = offloads::read(&link.name);
-    foretold::say(selected, plan.hook, &before, carriers, told);
-    let foreseen = offloading::foresee(link, &before, changes);
+    expected_disturbance::say(selected, plan.hook, &before, carriers, reporter);
+    let foreseen = offloading::journal_offloads_ahead(link, &before, changes);
     let mut attachment = None;
     if plan.hardware_stamps.is_some() {
         let mut by_filter = by_filter(changes);
         let by_filter = &mut by_filter;
         let stamped = Attacher { loaded, by_filter }.stamped_by_hardware(port);
         match stamped.map_err(|it| attach_failure(it, path)) {
-            Err(failure) if !selected.is_named => told.warning(&failure.to_string()),
+            Err(failure) if !selected.is_named => reporter.warning(&failure.to_string()),
             stamped => attachment = Some(stamped?),
         }
     }
@@ -363,30 +365,30 @@ fn attach_to_received(
         }
     };
     let changed = offloads::changes(&before, &offloads::read(&link.name));
-    offloading::say_changes(link, &changed, foreseen, told);
+    offloading::say_changes(link, &changed, foreseen, reporter);
     if attachment.at.is_entry() {
-        say_beside(link, &attachment, told);
+        say_beside(link, &attachment, reporter);
     }
     if !attachment.at.is_in_driver() {
-        say_later(link, &attachment, turns_off, told);
+        say_later(link, &attachment, turns_off, reporter);
         if turns_off {
-            offloading::turn_off(link, true, changes, told)?;
+            offloading::turn_off(link, true, changes, reporter)?;
         }
     }
     Ok(attachment)
 }
 
 /// Says what is captured beside a program of somebody else.
-fn say_beside(link: &Link, attachment: &Attachment, told: &mut Listener<'_>) {
+fn say_beside(link: &Link, attachment: &Attachment, reporter: &mut Reporter<'_>) {
     let (name, hook) = (&link.name, attachment.hook());
-    told.note(&format!(
+    reporter.note(&format!(
         "{name}: somebody else's program is at XDP: frames are captured and stamped before it \
          decides about them, by {hook}; of a frame in several buffers the first one is kept"
     ));
 }
 
 /// Warns of what a stamp in the network stack is. GRO is on unless `turns_off`.
-fn say_later(link: &Link, attachment: &Attachment, turns_off: bool, told: &mut Listener<'_>) {
+fn say_later(link: &Link, attachment: &Attachment, turns_off: bool, reporter: &mut Reporter<'_>) {
     let (name, at) = (&link.name, attachment.at.name());
     let why = match (&attachment.fallback, &link.xdp) {
         (None, _) => String::new(),
@@ -402,7 +404,7 @@ fn say_later(link: &Link, attachment: &Attachment, turns_off: bool, told: &mut L
         true => "",
         false => "; --offloads off turns GRO off for the capture",
     };
-    told.warning(&format!(
+    reporter.warning(&format!(
         "{name}: {why}stamps are taken in the network stack, at {at}, where frames may be \
          aggregates (GRO, GSO){advice}"
     ));
@@ -414,9 +416,9 @@ fn first_line(refusal: &AttachError) -> String {
     why.lines().next().unwrap_or_default().to_owned()
 }
 
-fn say_not_promiscuous(link: &Link, error: &PromiscuousError, told: &mut Listener<'_>) {
+fn say_not_promiscuous(link: &Link, error: &PromiscuousError, reporter: &mut Reporter<'_>) {
     let name = &link.name;
-    told.warning(&format!(
+    reporter.warning(&format!(
         "{name}: not promiscuous: {error} (-p leaves it as it is)"
     ));
 }

@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 use tokio::task::yield_now;
 
 use super::attach::Attaching;
-use super::event::Listener;
+use super::event::Reporter;
 use super::gathered::Gathered;
 use super::left_out::LeftOut;
 use super::live_links::LiveLinks;
@@ -51,7 +51,7 @@ pub(super) async fn attach_all(
     (plan, interfaces): (&Capture, &Interfaces),
     attaching: &mut Attaching,
     loaded: &Loaded,
-    (left_out, told): (&mut LeftOut, &mut Listener<'_>),
+    (left_out, reporter): (&mut LeftOut, &mut Reporter<'_>),
 ) -> Result<AllAttached, Failure> {
     let mut all = AllAttached::default();
     let mut gathered = Gathered::default();
@@ -80,13 +80,13 @@ pub(super) async fn attach_all(
             break;
         }
         if all.next_number() != next_number {
-            loaded.loader().forget_ahead();
+            loaded.loader().discard_preloaded();
         }
         // A request to end is noticed here.
         yield_now().await;
     }
-    loaded.loader().forget_ahead();
-    gathered.tell(told);
+    loaded.loader().discard_preloaded();
+    gathered.tell(reporter);
     result.map(|()| all)
 }
 
@@ -113,9 +113,9 @@ fn attach(
         let usable = interfaces.selection.check_frames(selected);
         let is_foreseen = usable.is_ok();
         let attached = usable.and_then(|()| {
-            let mut hear = |event| gathered.hear((name, scope.label()), event);
-            let told = &mut Listener::new(&mut hear);
-            attaching.attach(selected, scope, number, loaded, told)
+            let mut on_event = |event| gathered.add_event((name, scope.label()), event);
+            let reporter = &mut Reporter::new(&mut on_event);
+            attaching.attach(selected, scope, number, loaded, reporter)
         });
         match attached {
             Ok(attached) => {
@@ -127,7 +127,7 @@ fn attach(
             Err(failure) => {
                 // The next interface gets this number, and may want another filter.
                 if is_foreseen {
-                    loaded.loader().forget_ahead();
+                    loaded.loader().discard_preloaded();
                 }
                 if left_out.remember(selected, scope, &failure).is_some() {
                     gathered.left_out((name, scope.label()), &failure);

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::clocks::Clocks;
-use super::event::Listener;
+use super::event::Reporter;
 use super::header;
 use super::opened::Opened;
 use super::plan::{Capture, Target};
@@ -88,7 +88,7 @@ impl Beginning<'_> {
         outputs: impl Iterator<Item = (Begun, u32)>,
         mut consumers: Vec<Consumer>,
         shares: Shares,
-        told: &mut Listener<'_>,
+        reporter: &mut Reporter<'_>,
     ) -> Result<Writers, Failure> {
         let mut writers = Writers::new(shares);
         for (index, (begun, cpu)) in outputs.enumerate() {
@@ -111,11 +111,11 @@ impl Beginning<'_> {
                 shared,
                 thread: None,
             });
-            let thread = spawn(converter, cpu, self.plan, told)?;
+            let thread = spawn(converter, cpu, self.plan, reporter)?;
             if let Some(last) = writers.each.last_mut() {
                 last.thread = Some(thread);
             }
-            told.detail(&format!("converter pinned to CPU {cpu}"));
+            reporter.detail(&format!("converter pinned to CPU {cpu}"));
         }
         Ok(writers)
     }
@@ -175,7 +175,7 @@ fn spawn(
     mut converter: Converter<Clocks>,
     cpu: u32,
     plan: &Capture,
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> Result<JoinHandle<Finished>, Failure> {
     let (is_prepared, prepared) = mpsc::channel();
     let (priority, begins_files) = (plan.priority, plan.rotation.is_some());
@@ -195,7 +195,7 @@ fn spawn(
         Unprepared::Priority(error) => no_priority(error, priority.unwrap_or_default()),
     })?;
     if let Err(error) = confined {
-        told.note(&format!(
+        reporter.note(&format!(
             "the converter may make any system call, because seccomp is refused: {error}"
         ));
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use nix::unistd::{AccessFlags, access};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::event::{Event, Listener};
+use super::event::{Event, Reporter};
 use super::summary::CommandsSummary;
 use tscap_base::failure::{Context as _, Failure};
 use tscap_host::{caps, process};
@@ -55,10 +55,10 @@ pub(super) struct Ended {
 
 impl Ended {
     /// Tells of a failure.
-    pub fn tell(self, told: &mut Listener<'_>) {
+    pub fn tell(self, reporter: &mut Reporter<'_>) {
         if let Some(failure) = self.failure {
             let file = self.file;
-            told.tell(Event::CommandFailed { file, failure });
+            reporter.tell(Event::CommandFailed { file, failure });
         }
     }
 }

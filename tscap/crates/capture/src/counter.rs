@@ -2,7 +2,7 @@
 
 use aya::Ebpf;
 
-use super::event::Listener;
+use super::event::Reporter;
 use tscap_base::failure::Failure;
 use tscap_base::text::causes::chain;
 use tscap_clock::{Bounds, NsPerCycle, OffsetBracket, Tracker};
@@ -61,9 +61,9 @@ impl Counter {
     }
 
     /// Says how well each offset is known.
-    pub fn say(&self, told: &mut Listener<'_>) {
+    pub fn say(&self, reporter: &mut Reporter<'_>) {
         for cpu in &self.cpus {
-            told.detail(&format!(
+            reporter.detail(&format!(
                 "CPU {}: TSC event's offset known to ±{} ns (a bracket of {} ns: event to \
                  CLOCK_MONOTONIC on this CPU {} ns, from there to the TSC {} ns)",
                 cpu.number,
@@ -106,14 +106,14 @@ impl Counter {
     /// 0 if all are as they were. Stamps since the look before are off by as much. A
     /// CPU that is offline now is passed over: it takes in no frames, and is looked at
     /// again when it is back.
-    pub fn look(&mut self, object: &mut Ebpf, told: &mut Listener<'_>) -> u64 {
+    pub fn look(&mut self, object: &mut Ebpf, reporter: &mut Reporter<'_>) -> u64 {
         let mut farthest_ns = 0;
         for cpu in &mut self.cpus {
             let found = calibrate(object, cpu.number, self.rate);
             let PhcOutcome { moved_ns, warning } = cpu.take(found, self.rate);
             farthest_ns = farthest_ns.max(moved_ns);
             if let Some(warning) = warning {
-                told.warning(&format!("CPU {}: {warning}", cpu.number));
+                reporter.warning(&format!("CPU {}: {warning}", cpu.number));
             }
         }
         farthest_ns
@@ -121,8 +121,12 @@ impl Counter {
 
     /// The same for a converter, which is given the new offsets: the bound of all its stamps
     /// grows by as much.
-    pub fn recheck(&mut self, object: &mut Ebpf, told: &mut Listener<'_>) -> Option<Recalibration> {
-        let moved_ns = self.look(object, told);
+    pub fn recheck(
+        &mut self,
+        object: &mut Ebpf,
+        reporter: &mut Reporter<'_>,
+    ) -> Option<Recalibration> {
+        let moved_ns = self.look(object, reporter);
         self.moved_ns = self.moved_ns.max(moved_ns);
         (moved_ns > 0).then(|| Recalibration {
             offsets: self.offsets(),

@@ -124,13 +124,13 @@ impl fmt::Display for Event {
     }
 }
 
-/// Whoever hears what a capture has to say, as soon as it is said.
-pub struct Listener<'a>(&'a mut dyn FnMut(Event));
+/// Passes the events of a capture to a callback as they occur.
+pub struct Reporter<'a>(&'a mut dyn FnMut(Event));
 
-impl<'a> Listener<'a> {
-    /// Has `hear` called with each event.
-    pub fn new(hear: &'a mut dyn FnMut(Event)) -> Self {
-        Self(hear)
+impl<'a> Reporter<'a> {
+    /// Has `on_event` called with each event.
+    pub fn new(on_event: &'a mut dyn FnMut(Event)) -> Self {
+        Self(on_event)
     }
 
     /// Passes an event on.
@@ -160,12 +160,12 @@ impl<'a> Listener<'a> {
     }
 }
 
-impl fmt::Debug for Listener<'_> {
+impl fmt::Debug for Reporter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listener").finish_non_exhaustive()
+        f.debug_struct("Reporter").finish_non_exhaustive()
     }
 }
 
-/// For what only tests hear.
+/// Drops events, in tests.
 #[cfg(test)]
 pub(super) fn nobody(_: Event) {}

@@ -1,7 +1,7 @@
 //! The files of a capture as they come and go: told, counted, and handed to the
 //! program of `-z`.
 
-use super::event::{Event, Listener};
+use super::event::{Event, Reporter};
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -88,12 +88,12 @@ impl Files {
         &mut self,
         file: ClosedFile,
         error: Option<&CloseError>,
-        told: &mut Listener<'_>,
+        reporter: &mut Reporter<'_>,
     ) {
         self.are_intact &= error.is_none();
         self.are_on_disk &= !error.is_some_and(CloseError::is_of_disk);
         self.summary.written += 1;
-        told.tell(Event::FileClosed(file.clone()));
+        reporter.tell(Event::FileClosed(file.clone()));
         match &mut self.commands {
             None => {}
             Some(commands) if file.is_replaced => {
@@ -102,13 +102,13 @@ impl Files {
                     file: file.path,
                     failure: Some(REPLACED.into()),
                 };
-                ended.tell(told);
+                ended.tell(reporter);
             }
             Some(commands) => commands.run(file.path, file.id),
         }
     }
 
-    pub fn removed(&mut self, path: PathBuf, frames: Option<u64>, told: &mut Listener<'_>) {
+    pub fn removed(&mut self, path: PathBuf, frames: Option<u64>, reporter: &mut Reporter<'_>) {
         match frames {
             Some(frames) => {
                 self.summary.removed += 1;
@@ -116,7 +116,7 @@ impl Files {
             }
             None => self.summary.replaced += 1,
         }
-        told.tell(Event::FileRemoved { path, frames });
+        reporter.tell(Event::FileRemoved { path, frames });
     }
 
     /// Waits for the end of a command. Safe to cancel.
@@ -131,7 +131,7 @@ impl Files {
     pub async fn wait_for_commands(
         &mut self,
         mut asked: impl AsyncFnMut(),
-        told: &mut Listener<'_>,
+        reporter: &mut Reporter<'_>,
     ) -> CommandsWait {
         let Some(commands) = &mut self.commands else {
             return CommandsWait::All;
@@ -143,7 +143,7 @@ impl Files {
             let waited = tokio::select! {
                 ended = commands.next() => match ended {
                     Some(ended) => {
-                        ended.tell(told);
+                        ended.tell(reporter);
                         continue;
                     }
                     None => return CommandsWait::All,
@@ -151,7 +151,7 @@ impl Files {
                 () = asked() => CommandsWait::Aborted,
                 () = &mut limit => CommandsWait::TooLong,
             };
-            told.warning(&format!(
+            reporter.warning(&format!(
                 "not ended: {}. Those that run are left to run, those that wait are not begun",
                 counted(commands.summary().unfinished, "command")
             ));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::event::{Event, Listener};
+use super::event::{Event, Reporter};
 use super::files::{CommandsWait, not_intact};
 use super::own_counts;
 use super::plan::Target;
@@ -51,7 +51,7 @@ struct Ending<'a, 'b, A> {
     parts: &'a mut Parts,
     /// Asked to end again.
     asked: A,
-    told: &'a mut Listener<'b>,
+    reporter: &'a mut Reporter<'b>,
     /// Whether that has been asked for.
     is_asked: bool,
 }
@@ -67,22 +67,22 @@ impl Running {
         mut self,
         mut stop: Stop,
         asked: impl AsyncFnMut(),
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> Result<Ended, Failure> {
         let seconds = self.started.elapsed().as_secs_f64();
         for event in std::mem::take(&mut self.events) {
             match event {
                 Event::Stopped(late) => stop = stop.or_worse(late),
-                event => hear(event),
+                event => on_event(event),
             }
         }
-        let told = &mut Listener::new(hear);
+        let reporter = &mut Reporter::new(on_event);
         let parts = &mut self.parts;
-        parts.detach(told).await?;
+        parts.detach(reporter).await?;
         let mut ending = Ending {
             parts,
             asked,
-            told,
+            reporter,
             is_asked: false,
         };
         let Some(finished) = ending.drain().await? else {
@@ -92,24 +92,24 @@ impl Running {
         let finished = finished.into_iter().zip(observed.iter().zip(&totals));
         // Before the files' commands are waited for, which may take minutes.
         let attaching = ending.parts.attaching.take();
-        let is_restored = attaching.is_none_or(|it| it.give_back(ending.told));
+        let is_restored = attaching.is_none_or(|it| it.give_back(ending.reporter));
         // What the converter said last may be an error that nobody has heard yet.
-        stop = ending.hear_the_last(stop);
+        stop = ending.take_last_events(stop);
 
         let at = MonoNs::now();
         let Some((finished, is_written)) = ending.write_last(finished, at).await? else {
             return Ok(Ended::ABANDONED);
         };
         let mut summary = ending.summarise(&finished, &totals, &observed, (stop, seconds));
-        own_counts::tell(&summary, ending.told);
+        own_counts::tell(&summary, ending.reporter);
         let closed = ending.close(finished, at, &mut summary).await?;
         // Who asks again while the disk is waited for, and has it after all, misses nothing.
         let is_missing = summary.disk.is_some_and(|disk| !disk.has_all);
         let is_disk_left = ending.is_disk_left() && is_missing;
         let is_aborted = ending.is_aborted();
         if is_aborted {
-            let told = "aborted: frames that could not be written are counted as write_failed";
-            ending.told.error(told);
+            let reporter = "aborted: frames that could not be written are counted as write_failed";
+            ending.reporter.error(reporter);
         }
         Ok(Ended {
             summary: Some(summary),
@@ -123,14 +123,14 @@ impl Running {
 impl Parts {
     /// After this no program counts any more, and the converter ends with what the rings
     /// hold.
-    async fn detach(&mut self, told: &mut Listener<'_>) -> Result<(), Failure> {
+    async fn detach(&mut self, reporter: &mut Reporter<'_>) -> Result<(), Failure> {
         let detached = self.links.detach();
         detached.context("cannot detach the programs")?;
         if wait_for_running_programs().is_err() {
             self.settle().await?;
         }
         // Stamps since the last check are bound by this one.
-        self.recheck_counter(told);
+        self.recheck_counter(reporter);
         if let Some(attaching) = &mut self.attaching {
             attaching.end_ptp_clocks();
         }
@@ -171,10 +171,10 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
     ) -> Result<Option<T>, Failure> {
         let writes = Arc::clone(&self.parts.writers.each[writer].shared.writes);
         let asked = (&mut self.is_asked, &mut self.asked);
-        match until_finished(&thread, &writes, asked, self.told).await {
+        match until_finished(&thread, &writes, asked, self.reporter).await {
             true => joined(thread).map(Some),
             false => {
-                self.told.error(
+                self.reporter.error(
                     "aborted: the output does not let go: frames that are not written are lost, \
                      and the file may end within a block",
                 );
@@ -191,7 +191,7 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
         thread: JoinHandle<T>,
     ) -> Result<Option<T>, Failure> {
         let writes = Arc::clone(&self.parts.writers.each[writer].shared.writes);
-        let has_returned = until_on_disk(&thread, &writes, &mut self.asked, self.told).await;
+        let has_returned = until_on_disk(&thread, &writes, &mut self.asked, self.reporter).await;
         if writes.is_waiting_over() {
             for other in &self.parts.writers.each {
                 other.shared.writes.end_waiting();
@@ -201,7 +201,8 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
             true => joined(thread).map(Some),
             false => {
                 let file = &self.parts.writers.each[writer].target;
-                self.told.error(&not_intact(file, &CloseError::NotAwaited));
+                self.reporter
+                    .error(&not_intact(file, &CloseError::NotAwaited));
                 Ok(None)
             }
         }
@@ -251,9 +252,9 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
     }
 
     /// The reason to end, which may be worse than `stop`.
-    fn hear_the_last(&mut self, mut stop: Stop) -> Stop {
+    fn take_last_events(&mut self, mut stop: Stop) -> Stop {
         while let Ok(event) = self.parts.events.try_recv() {
-            if let Some(late) = self.parts.take(event, self.told) {
+            if let Some(late) = self.parts.take(event, self.reporter) {
                 stop = stop.or_worse(late);
             }
         }
@@ -282,7 +283,7 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
                 && !self.is_aborted()
             {
                 let cause = std::error::Error::source(&error).unwrap_or(&error);
-                self.told.error(&format!(
+                self.reporter.error(&format!(
                     "cannot write the last statistics to {file}: {cause}\n\
                      hint: make room, or give -w another place"
                 ));
@@ -333,10 +334,12 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
         }
         let mut is_waiting_over = false;
         if let Some(longest_cut) = longest_cut {
-            let late = self.hear_the_last(Stop::Signal);
+            let late = self.take_last_events(Stop::Signal);
             let files = &mut self.parts.files;
             is_on_disk &= files.are_on_disk();
-            let waited = files.wait_for_commands(&mut self.asked, self.told).await;
+            let waited = files
+                .wait_for_commands(&mut self.asked, self.reporter)
+                .await;
             summary.files = Some(FilesSummary {
                 longest_cut_ns: u64::try_from(longest_cut.as_nanos()).unwrap_or(u64::MAX),
                 ..files.summary()
@@ -358,7 +361,7 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
     fn note_of_end(&mut self, writer: usize) {
         if let target @ Target::Path(_) = &self.parts.writers.each[writer].target {
             let note = format!("{target} ends with its last whole frame");
-            self.told.note(&note);
+            self.reporter.note(&note);
         }
     }
 
@@ -375,8 +378,8 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
         };
         let target = &self.parts.writers.each[writer].target;
         match (&closed, target) {
-            (Err(error), _) => self.told.error(&not_intact(target, error)),
-            (Ok(()), Target::Path(path)) => note_of_renaming(path, id, self.told),
+            (Err(error), _) => self.reporter.error(&not_intact(target, error)),
+            (Ok(()), Target::Path(path)) => note_of_renaming(path, id, self.reporter),
             (Ok(()), Target::Stdout) => {}
         }
         Ok(closed)
@@ -538,7 +541,7 @@ fn with_delays(
 }
 
 /// Says where the capture is not, if its file has lost its name to none or another.
-fn note_of_renaming(path: &Path, id: Option<(u64, u64)>, told: &mut Listener<'_>) {
+fn note_of_renaming(path: &Path, id: Option<(u64, u64)>, reporter: &mut Reporter<'_>) {
     let there = match path.metadata() {
         Ok(data) => Some((data.dev(), data.ino())),
         // The user that goes on with the capture need not be able to look.
@@ -546,7 +549,7 @@ fn note_of_renaming(path: &Path, id: Option<(u64, u64)>, told: &mut Listener<'_>
         Err(_) => None,
     };
     if id.is_some() && there != id {
-        told.warning(&format!(
+        reporter.warning(&format!(
             "{} was renamed meanwhile: the capture is under the new name",
             path.display()
         ));

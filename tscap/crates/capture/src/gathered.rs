@@ -1,6 +1,6 @@
 //! What attaching to many interfaces has to say: what it says of each is said once.
 
-use super::event::{Event, Listener, Severity};
+use super::event::{Event, Reporter, Severity};
 use tscap_base::failure::Failure;
 use tscap_base::text::numbers::grouped;
 
@@ -35,7 +35,7 @@ enum About {
 
 impl Gathered {
     /// Takes what is said while the interface is attached to.
-    pub fn hear(&mut self, (name, label): (&str, Option<&str>), event: Event) {
+    pub fn add_event(&mut self, (name, label): (&str, Option<&str>), event: Event) {
         let Event::Notice(severity, text) = event else {
             return;
         };
@@ -80,9 +80,9 @@ impl Gathered {
     }
 
     /// Tells all of it, in the order in which it was said first.
-    pub fn tell(self, told: &mut Listener<'_>) {
+    pub fn tell(self, reporter: &mut Reporter<'_>) {
         for notice in self.0 {
-            told.say(notice.severity, &notice.line());
+            reporter.say(notice.severity, &notice.line());
         }
     }
 }
@@ -127,7 +127,7 @@ mod tests {
 
     fn lines(gathered: Gathered) -> Vec<String> {
         let mut lines = Vec::new();
-        gathered.tell(&mut Listener::new(&mut |event| {
+        gathered.tell(&mut Reporter::new(&mut |event| {
             lines.push(event.to_string())
         }));
         lines
@@ -142,20 +142,20 @@ mod tests {
         let mut gathered = Gathered::default();
         for number in 0..100 {
             let name = format!("v{number}");
-            gathered.hear(
+            gathered.add_event(
                 (&name, None),
                 warning(format!("{name}: tags may be missing")),
             );
             if number < 2 {
                 let text = format!("{name}: no native XDP on {name}, at all");
-                gathered.hear((&name, None), warning(text));
+                gathered.add_event((&name, None), warning(text));
             }
         }
-        gathered.hear(
+        gathered.add_event(
             ("v7", None),
             Event::Notice(Severity::Note, "v7: other".into()),
         );
-        gathered.hear(("v8", None), warning("a filter".into()));
+        gathered.add_event(("v8", None), warning("a filter".into()));
         assert_eq!(
             lines(gathered),
             [
@@ -173,7 +173,7 @@ mod tests {
         for label in ["blue", "red"] {
             for name in ["a", "b"] {
                 let text = format!("{label}: {name}: tags may be missing");
-                gathered.hear((name, Some(label)), warning(text));
+                gathered.add_event((name, Some(label)), warning(text));
             }
         }
         for name in ["a", "b"] {

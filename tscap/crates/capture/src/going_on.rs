@@ -3,7 +3,7 @@
 
 use nix::unistd::geteuid;
 
-use super::event::Listener;
+use super::event::Reporter;
 use tscap_base::failure::{Context as _, Failure, Hint as _};
 use tscap_host::caps::{self, Capability};
 use tscap_host::user::Account;
@@ -31,10 +31,10 @@ impl GoingOn<'_> {
     ///
     /// # Errors
     /// If the kernel refuses. What has been given up by then is gone.
-    pub fn give_up_the_rest(
+    pub fn drop_other_privileges(
         self,
         for_now: &[Capability],
-        told: &mut Listener<'_>,
+        reporter: &mut Reporter<'_>,
     ) -> Result<Vec<Capability>, Failure> {
         if let Some(account) = self.account {
             let taken_over = account.take_over();
@@ -53,7 +53,7 @@ impl GoingOn<'_> {
         }
         let now: Vec<_> = kept.iter().chain(for_now).copied().collect();
         caps::keep_only(&now).context(what)?;
-        told.detail(&says(self.account, &kept));
+        reporter.detail(&account_and_capabilities(self.account, &kept));
         Ok(kept)
     }
 }
@@ -65,12 +65,12 @@ impl GoingOn<'_> {
 ///
 /// # Errors
 /// If the kernel refuses. What has been given up by then is gone.
-pub fn give_up_the_rest(
+pub fn drop_other_privileges(
     (changes, is_elsewhere): (Option<&mut SettingsGuard>, bool),
     mut needed: Vec<Capability>,
     makes_files: bool,
     reads_counters: &dyn Fn() -> bool,
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> Result<(), Failure> {
     if let Some(changes) = changes.filter(|changes| !changes.is_empty()) {
         // This thread takes filters of tc off at the end, and others are kept away until then.
@@ -90,7 +90,7 @@ pub fn give_up_the_rest(
         makes_files,
         reads_counters,
     };
-    going_on.give_up_the_rest(&[], told).map(drop)
+    going_on.drop_other_privileges(&[], reporter).map(drop)
 }
 
 /// Leaves `changes`, those to come too, to a process that keeps its privileges.
@@ -118,7 +118,7 @@ pub(super) fn default_account() -> Result<Option<Account>, Failure> {
 }
 
 /// As whom this process goes on, and with which capabilities.
-fn says(account: Option<&Account>, kept: &[Capability]) -> String {
+fn account_and_capabilities(account: Option<&Account>, kept: &[Capability]) -> String {
     let names: Vec<_> = kept.iter().map(Capability::to_string).collect();
     let kept = match names.as_slice() {
         [] => "without capabilities".into(),

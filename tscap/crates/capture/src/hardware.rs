@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::event::Listener;
+use super::event::Reporter;
 use super::pinning;
 use super::plan::HardwareStamps;
 use tscap_base::failure::{Context as _, Failure, Hint as _};
@@ -130,11 +130,11 @@ pub(super) fn choose_filter(
     link: &Link,
     wanted: HardwareStamps,
     changes: &mut SettingsGuard,
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> Result<HardwareOption, Failure> {
     let name = &link.name;
     if wanted == HardwareStamps::Set && set_filter(link, changes)? {
-        told.note(&format!(
+        reporter.note(&format!(
             "{name}: its receive filter of hardware stamps is set to all for the capture"
         ));
     }
@@ -142,7 +142,7 @@ pub(super) fn choose_filter(
     let filter = filter.context(format!("cannot take hardware stamps on {name}"))?;
     match filter {
         Some(ReceiveFilter::ALL) | None => {}
-        Some(other) => told.warning(&format!(
+        Some(other) => reporter.warning(&format!(
             "{name}: its receive filter of hardware stamps is {}: it stamps no others \
              (--hw-stamps=set sets it to all for the capture)",
             other.name()

@@ -7,7 +7,7 @@ use std::io;
 use std::task::Poll;
 
 use super::attach::Attached;
-use super::event::{Event, Listener};
+use super::event::{Event, Reporter};
 use super::left_out::LeftOut;
 use super::live_links::LiveLinks;
 use super::running::Parts;
@@ -61,7 +61,7 @@ impl Joining {
     }
 
     /// Hears what has happened in namespace number `scope`.
-    pub fn hear(
+    pub fn observe(
         &mut self,
         scope: usize,
         scopes: &[Scope],
@@ -130,25 +130,25 @@ impl Joining {
 
 impl Parts {
     /// Hears of the interfaces of a namespace, and has one of those that are to join do so.
-    pub fn take_news(
+    pub fn observe_scope(
         &mut self,
         news: io::Result<Option<usize>>,
-        told: &mut Listener<'_>,
+        reporter: &mut Reporter<'_>,
     ) -> Result<(), Failure> {
         let Interfaces {
             scopes, selection, ..
         } = &self.machine.interfaces;
         let (joining, links) = (&mut self.joining, &self.links);
         if let Some(scope) = news.context("cannot hear of interfaces that join")? {
-            joining.hear(scope, scopes, selection, links)?;
+            joining.observe(scope, scopes, selection, links)?;
         }
         if let Some(selected) = joining.next(scopes, selection, links) {
-            self.join(&selected, told);
+            self.join(&selected, reporter);
         }
         Ok(())
     }
 
-    fn join(&mut self, selected: &Selected, told: &mut Listener<'_>) {
+    fn join(&mut self, selected: &Selected, reporter: &mut Reporter<'_>) {
         let Some(attaching) = &mut self.attaching else {
             return;
         };
@@ -164,7 +164,7 @@ impl Parts {
         let number = number as u32;
         let attached = usable.and_then(|()| {
             self.writers.announce(number);
-            attaching.attach(selected, scope, number, &self.loaded, told)
+            attaching.attach(selected, scope, number, &self.loaded, reporter)
         });
         match attached {
             Ok(Attached {
@@ -173,10 +173,13 @@ impl Parts {
                 stamps_by,
             }) => {
                 self.writers.describe(&described, stamps_by.as_ref());
-                told.tell(Event::Joined(ReadyInterface::of(&live)));
+                reporter.tell(Event::Joined(ReadyInterface::of(&live)));
                 self.links.0.push(live);
             }
-            Err(failure) => self.joining.left_out.say(selected, scope, &failure, told),
+            Err(failure) => self
+                .joining
+                .left_out
+                .say(selected, scope, &failure, reporter),
         }
     }
 }

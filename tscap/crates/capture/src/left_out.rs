@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::event::Listener;
+use super::event::Reporter;
 use super::selection::Selected;
 use tscap_base::failure::Failure;
 use tscap_live::Scope;
@@ -19,10 +19,10 @@ impl LeftOut {
         selected: &Selected,
         scope: &Scope,
         failure: &Failure,
-        told: &mut Listener<'_>,
+        reporter: &mut Reporter<'_>,
     ) {
         if let Some(text) = self.remember(selected, scope, failure) {
-            told.warning(&text);
+            reporter.warning(&text);
         }
     }
 

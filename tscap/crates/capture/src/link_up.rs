@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 use super::check::Machine;
-use super::event::Listener;
+use super::event::Reporter;
 use super::live_link::LiveLink;
 use super::live_links::LiveLinks;
 
@@ -13,7 +13,11 @@ use super::live_links::LiveLinks;
 const LINK_UP_WITHIN: Duration = Duration::from_secs(10);
 
 /// Waits until every link that had carrier before has it again.
-pub(super) async fn wait_for_links(machine: &Machine, links: &LiveLinks, told: &mut Listener<'_>) {
+pub(super) async fn wait_for_links(
+    machine: &Machine,
+    links: &LiveLinks,
+    reporter: &mut Reporter<'_>,
+) {
     let deadline = Instant::now() + LINK_UP_WITHIN;
     let had_carrier = |live: &&LiveLink| {
         let mut before = machine.interfaces.now.iter();
@@ -23,7 +27,7 @@ pub(super) async fn wait_for_links(machine: &Machine, links: &LiveLinks, told: &
         while live.has_lost_carrier() {
             if Instant::now() > deadline {
                 let name = live.whole_name();
-                told.warning(&format!("{name}: the link has not come up again"));
+                reporter.warning(&format!("{name}: the link has not come up again"));
                 break;
             }
             sleep(Duration::from_millis(10)).await;

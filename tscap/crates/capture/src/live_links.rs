@@ -15,7 +15,7 @@ pub(super) struct LiveLinks(pub Vec<LiveLink>);
 
 impl LiveLinks {
     /// Looks after all of them: gives those that have lost something since the last look.
-    pub fn look_after(&self) -> Vec<(&LiveLink, Loss)> {
+    pub fn supervise(&self) -> Vec<(&LiveLink, Loss)> {
         let looks = self.0.iter();
         looks
             .filter_map(|live| Some((live, live.refresh()?)))

@@ -4,7 +4,7 @@
 use tscap_common::hook::{ClockDomain, Hook};
 
 use super::check::Machine;
-use super::event::Listener;
+use super::event::Reporter;
 use super::plan::{Capture, ClockChoice};
 use tscap_base::failure::Failure;
 use tscap_base::kernel_files::KernelFiles;
@@ -39,10 +39,10 @@ pub struct Stamping {
 pub(super) fn load(
     plan: &Capture,
     machine: &Machine,
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> Result<Stamping, Failure> {
     if let Some(filter) = &plan.filter {
-        tell_of(filter, told);
+        tell_of(filter, reporter);
     }
     let files = KernelFiles::live();
     let is_before_driver = plan.egress_point == EgressPoint::Driver && plan.direction.takes_sent();
@@ -79,7 +79,7 @@ pub(super) fn load(
     for (path, why) in refused.filter(|(path, _)| *path != proposed || !is_absent) {
         let why = why.chain();
         let why = why.lines().next().unwrap_or_default();
-        told.detail(&format!("no stamps by {}: {why}", path.function()));
+        reporter.detail(&format!("no stamps by {}: {why}", path.function()));
     }
     Ok(stamping)
 }
@@ -90,16 +90,16 @@ fn is_absent(path: TscPath, files: &KernelFiles) -> bool {
 }
 
 /// Tells what came of the filter's expression.
-fn tell_of(filter: &Filter, told: &mut Listener<'_>) {
+fn tell_of(filter: &Filter, reporter: &mut Reporter<'_>) {
     let expression = &filter.expression;
     let instructions = filter.program.instructions().len() as u64;
-    told.detail(&format!(
+    reporter.detail(&format!(
         "filter {expression:?}: {} by {}",
         counted(instructions, "instruction"),
         filter.compiler
     ));
     if !filter.can_match {
-        told.warning(&format!("the filter {expression:?} matches no frame"));
+        reporter.warning(&format!("the filter {expression:?} matches no frame"));
     }
 }
 

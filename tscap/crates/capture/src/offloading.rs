@@ -1,7 +1,7 @@
 //! Receive offloads: turned off where the user wants it, and given back where
 //! attaching a program turned them off.
 
-use super::event::Listener;
+use super::event::Reporter;
 use std::collections::BTreeMap;
 
 use super::pinning;
@@ -17,7 +17,7 @@ pub(super) fn turn_off(
     link: &Link,
     generic: bool,
     changes: &mut SettingsGuard,
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> Result<(), Failure> {
     let features = offloads::read(&link.name);
     let names: Vec<_> = offloads::hiding(&features, generic)
@@ -30,7 +30,7 @@ pub(super) fn turn_off(
     }
     let turned_off = turn_off_journalled(link, &names, changes);
     turned_off.hint("--offloads keep leaves them as they are")?;
-    told.note(&format!(
+    reporter.note(&format!(
         "{}: turned off for the capture: {}",
         link.name,
         names.join(", ")
@@ -44,16 +44,16 @@ pub(super) fn say_hiding(
     link: &Link,
     in_force: &BTreeMap<String, Feature>,
     tags: VlanTags,
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) {
     let name = &link.name;
-    for (offload, why) in offloads::really_hiding(in_force, false, tags) {
-        told.warning(&format!(
+    for (offload, why) in offloads::hiding_with_tags(in_force, false, tags) {
+        reporter.warning(&format!(
             "{name}: {offload} is on: {why} (--offloads off turns it off for the capture)"
         ));
     }
     if tags == VlanTags::Unknown {
-        told.warning(&format!(
+        reporter.warning(&format!(
             "{name}: the outer VLAN tag of a frame may be missing: the network stack can have \
              taken it off before, and this program can't read it (tcpdump -e shows it)"
         ));
@@ -76,7 +76,7 @@ fn turn_off_journalled(
 }
 
 /// Journals what attaching may turn off for good, before it does.
-pub(super) fn foresee(
+pub(super) fn journal_offloads_ahead(
     link: &Link,
     features: &BTreeMap<String, Feature>,
     changes: &mut SettingsGuard,
@@ -89,7 +89,9 @@ pub(super) fn foresee(
     let interface = InterfaceId::here(link).context(what())?;
     let planned = plan_off(&interface, &names, changes).context(what())?;
     let switches: String = names.iter().map(|name| format!(" {name} on")).collect();
-    let foreseen = changes.foresee(planned).map_err(pinning::journal_failure);
+    let foreseen = changes
+        .journal_ahead(planned)
+        .map_err(pinning::journal_failure);
     foreseen.map_err(|failure| {
         let command = format!("after the capture: ethtool -K {}{switches}", link.name);
         failure.hint(command)
@@ -113,8 +115,8 @@ fn plan_off(
 }
 
 /// Warns of tags that a filter does not see.
-pub(super) fn say_unfiltered_tags(link: &Link, told: &mut Listener<'_>) {
-    told.warning(&format!(
+pub(super) fn say_unfiltered_tags(link: &Link, reporter: &mut Reporter<'_>) {
+    reporter.warning(&format!(
         "{}: a VLAN tag may be beside its frame and not in it, where the filter's vlan does not \
          find it; --offloads off keeps the tags that this device strips in their frames",
         link.name
@@ -126,11 +128,11 @@ pub(super) fn say_changes(
     link: &Link,
     changes: &[(String, bool)],
     foreseen: Result<(), Failure>,
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) {
     let lasting = changes.iter().find(|(name, _)| offloads::is_lasting(name));
     if let (Some((name, _)), Err(failure)) = (lasting, foreseen) {
-        told.warning(&format!(
+        reporter.warning(&format!(
             "{}: attaching turned {name} off, and it stays off: {failure}",
             link.name
         ));
@@ -140,7 +142,7 @@ pub(super) fn say_changes(
             .iter()
             .map(|(name, on)| format!("{name} {}", if *on { "on" } else { "off" }))
             .collect();
-        told.detail(&format!(
+        reporter.detail(&format!(
             "{}: attaching changed offloads: {}",
             link.name,
             changes.join(", ")

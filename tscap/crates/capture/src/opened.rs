@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 
 use super::commands;
-use super::event::Listener;
+use super::event::Reporter;
 use super::plan::{Capture, Target};
 use tscap_base::failure::{Context as _, Failure};
 use tscap_clock::RealNs;
@@ -36,15 +36,18 @@ pub(super) struct FirstFile {
 }
 
 /// Opens the output of each writer of `plan`; waits for the reader of a named pipe.
-pub(super) async fn open(plan: &Capture, told: &mut Listener<'_>) -> Result<Vec<Opened>, Failure> {
+pub(super) async fn open(
+    plan: &Capture,
+    reporter: &mut Reporter<'_>,
+) -> Result<Vec<Opened>, Failure> {
     let mut opened = Vec::new();
     if plan.writers > 1 {
         check_regular(&plan.target)?;
     }
     for target in &plan.targets() {
         opened.push(match (&plan.rotation, target) {
-            (Some(rotation), Target::Path(path)) => first_of_several(rotation, path, told)?,
-            _ => open_one(target, told).await?,
+            (Some(rotation), Target::Path(path)) => first_of_several(rotation, path, reporter)?,
+            _ => open_one(target, reporter).await?,
         });
     }
     Ok(opened)
@@ -64,15 +67,15 @@ fn check_regular(target: &Target) -> Result<(), Failure> {
     }
 }
 
-async fn open_one(target: &Target, told: &mut Listener<'_>) -> Result<Opened, Failure> {
-    let mut is_told = false;
+async fn open_one(target: &Target, reporter: &mut Reporter<'_>) -> Result<Opened, Failure> {
+    let mut is_reported = false;
     loop {
         if let Some(opened) = open_now(target)? {
             return Ok(opened);
         }
-        if !is_told {
-            told.note(&format!("waiting for a reader of {target}"));
-            is_told = true;
+        if !is_reported {
+            reporter.note(&format!("waiting for a reader of {target}"));
+            is_reported = true;
         }
         tokio::time::sleep(READER_EVERY).await;
     }
@@ -82,14 +85,14 @@ async fn open_one(target: &Target, told: &mut Listener<'_>) -> Result<Opened, Fa
 fn first_of_several(
     plan: &RotationPlan,
     template: &Path,
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> Result<Opened, Failure> {
     if let Some(program) = &plan.command {
         commands::check(program)?;
     }
     let mut names = Names::new(template, plan.naming, TimeZone::system());
     if names.are_all_one() {
-        told.note("all files have the same name: each takes the place of the one before");
+        reporter.note("all files have the same name: each takes the place of the one before");
     }
     Ok(Opened::First(open_first(&mut names, RealNs::now())?, names))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use super::event::Listener;
+use super::event::Reporter;
 use super::summary::{DirectionSummary, Summary};
 use tscap_file::accounting::{Directed, InterfaceFrames};
 use tscap_network::netdev::{Link, LinkReader, RxStats};
@@ -113,7 +113,7 @@ fn frames(link: &Link) -> Option<Directed<InterfaceFrames>> {
 
 /// Says what the interfaces counted themselves: always where nobody else tells of frames
 /// that the program missed.
-pub(super) fn tell(summary: &Summary, told: &mut Listener<'_>) {
+pub(super) fn tell(summary: &Summary, reporter: &mut Reporter<'_>) {
     for interface in &summary.interfaces {
         for direction in &interface.directions {
             let Some(sentence) = sentence(direction) else {
@@ -121,9 +121,9 @@ pub(super) fn tell(summary: &Summary, told: &mut Listener<'_>) {
             };
             let text = format!("{}: {sentence}", interface.whole_name());
             if direction.hook.as_deref() == Some(AttachPoint::DriverEgress.name()) {
-                told.note(&text);
+                reporter.note(&text);
             } else {
-                told.detail(&text);
+                reporter.detail(&text);
             }
         }
     }

@@ -12,7 +12,7 @@ mod plan;
 
 use self::plan::SteeringTargets;
 use super::check::Machine;
-use super::event::Listener;
+use super::event::Reporter;
 use super::plan::Capture;
 use tscap_base::failure::{Context as _, Failure};
 use tscap_base::kernel_files::KernelFiles;
@@ -30,7 +30,7 @@ use tscap_programs::hook::AttachPoint;
 pub(super) fn check(
     plan: &Capture,
     machine: &Machine,
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> Result<(), Failure> {
     if plan.rx_cpus.is_some() {
         if !nix::unistd::geteuid().is_root() {
@@ -52,7 +52,7 @@ pub(super) fn check(
                 ),
             );
         }
-        (Some(beside), None) => told.warning(&beside),
+        (Some(beside), None) => reporter.warning(&beside),
         (None, _) => {}
     }
     Ok(())
@@ -132,7 +132,7 @@ impl Pinning {
         link: &Link,
         at: AttachPoint,
         changes: &mut SettingsGuard,
-        told: &mut Listener<'_>,
+        reporter: &mut Reporter<'_>,
     ) -> Result<(), Failure> {
         let what = || format!("cannot pin the receive work of {}", link.name);
         let found = SteeringTargets::read(changes.files(), link).context(what())?;
@@ -141,7 +141,7 @@ impl Pinning {
         self.next += found.queues();
 
         let interface = InterfaceId::here(link).context(what())?;
-        let mut set = |wanted: Vec<SettingValue>| apply(&interface, wanted, changes, told);
+        let mut set = |wanted: Vec<SettingValue>| apply(&interface, wanted, changes, reporter);
         let irqs = set(found.irqs_on(&cpus))?;
         let mut threads = set(found.threads_on(&cpus))?;
         if found.is_threaded && found.threads.is_empty() && at.is_in_driver() {
@@ -159,7 +159,7 @@ impl Pinning {
             (threads, "poll thread"),
             (rps, "RPS setting"),
         ];
-        self.say(link, at, &kinds, told);
+        self.say(link, at, &kinds, reporter);
         Ok(())
     }
 
@@ -168,7 +168,7 @@ impl Pinning {
         link: &Link,
         at: AttachPoint,
         kinds: &[(Outcome, &str)],
-        told: &mut Listener<'_>,
+        reporter: &mut Reporter<'_>,
     ) {
         let name = &link.name;
         let cpus = match self.cpus.as_slice() {
@@ -185,10 +185,10 @@ impl Pinning {
             .collect();
         if !in_force.is_empty() {
             let in_force = in_force.join(", ");
-            told.note(&format!("{name}: received on {cpus} ({in_force} set)"));
+            reporter.note(&format!("{name}: received on {cpus} ({in_force} set)"));
         }
         if let Some(first) = refused.first() {
-            told.warning(&format!(
+            reporter.warning(&format!(
                 "{name}: {} of its settings could not be pinned to {cpus}, among them the \
                  {first}; frames that come in elsewhere are counted (off_cpu)",
                 refused.len()
@@ -198,7 +198,7 @@ impl Pinning {
                 at if at.is_in_driver() => "RPS only acts behind native XDP",
                 _ => "its kernel has no RPS",
             };
-            told.warning(&format!(
+            reporter.warning(&format!(
                 "{name}: there is nothing to pin: it has no interrupts for receive queues, no \
                  poll threads, and {rps}. Frames are received where the sender or the driver \
                  does it; those elsewhere than on {cpus} are counted (off_cpu)"
@@ -212,7 +212,7 @@ fn apply(
     interface: &InterfaceId,
     wanted: Vec<SettingValue>,
     changes: &mut SettingsGuard,
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     let mut planned = Vec::new();
@@ -231,7 +231,7 @@ fn apply(
         }
     }
     for change in &planned {
-        told.detail(&format!(
+        reporter.detail(&format!(
             "{change}: {} instead of {}",
             change.new_shown(),
             change.old_shown()

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{Gid, Uid, geteuid};
 
 use super::attach::Attaching;
-use super::event::Listener;
+use super::event::Reporter;
 use super::going_on::{GoingOn, default_account};
 use super::live_links::LiveLinks;
 use super::plan::{Capture, Privileges, Target};
@@ -38,7 +38,7 @@ impl Identity {
     ///
     /// # Errors
     /// If there is no such user or group, or the user can't make the next file.
-    pub fn of(plan: &Capture, told: &mut Listener<'_>) -> Result<Self, Failure> {
+    pub fn of(plan: &Capture, reporter: &mut Reporter<'_>) -> Result<Self, Failure> {
         let group = plan.group.as_deref().map(find_group).transpose()?;
         let account = match &plan.privileges {
             Privileges::Keep => None,
@@ -65,7 +65,7 @@ impl Identity {
             account.join(group);
         }
         let account = match account {
-            Some(account) => may_go_on(plan, account, told)?,
+            Some(account) => may_go_on(plan, account, reporter)?,
             None => None,
         };
         Ok(Self {
@@ -109,13 +109,13 @@ impl Identity {
     ///
     /// # Errors
     /// If the kernel refuses. What has been given up by then is gone.
-    pub fn give_up_the_rest(
+    pub fn drop_other_privileges(
         &self,
         plan: &Capture,
         (interfaces, links): (&Interfaces, &LiveLinks),
         (loaded, path): (&Loaded, StampPath),
         attaching: &mut Attaching,
-        told: &mut Listener<'_>,
+        reporter: &mut Reporter<'_>,
     ) -> Result<Option<Vec<Capability>>, Failure> {
         if plan.privileges == Privileges::Keep {
             return Ok(None);
@@ -131,7 +131,7 @@ impl Identity {
             reads_counters: &|| loaded.counters.seen().is_ok(),
         };
         let for_writers = plan.priority.map(|_| Capability::SysNice);
-        let kept = going_on.give_up_the_rest(for_writers.as_slice(), told)?;
+        let kept = going_on.drop_other_privileges(for_writers.as_slice(), reporter)?;
         Ok(Some(kept))
     }
 }
@@ -213,7 +213,7 @@ fn find_group(name: &str) -> Result<Gid, Failure> {
 fn may_go_on(
     plan: &Capture,
     account: Account,
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> Result<Option<Account>, Failure> {
     let Privileges::GiveUp { user, folders } = &plan.privileges else {
         return Ok(None);
@@ -232,7 +232,7 @@ fn may_go_on(
             ));
             return Err(failure.hint("-Z root stays root; or give the container that capability"));
         }
-        told.note(&format!(
+        reporter.note(&format!(
             "goes on as root, because this process lacks {first}"
         ));
         return Ok(None);
@@ -248,7 +248,7 @@ fn may_go_on(
                 "take a folder of {name}'s (install -d -o {name} DIR), or -Z root"
             )));
         }
-        told.note(&format!(
+        reporter.note(&format!(
             "goes on as root, because {name} can't make files in {folder}: {error}"
         ));
         return Ok(None);

@@ -9,7 +9,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval_at};
 use super::attach::Attaching;
 use super::check::Machine;
 use super::counter::Counter;
-use super::event::{Event, Listener};
+use super::event::{Event, Reporter};
 use super::files::{Files, not_intact};
 use super::joining::Joining;
 use super::link_up::wait_for_links;
@@ -87,9 +87,9 @@ impl Running {
     ///
     /// # Errors
     /// If the counters can't be read.
-    pub async fn ready(&mut self, hear: &mut dyn FnMut(Event)) -> Result<Ready, Failure> {
-        let told = &mut Listener::new(hear);
-        wait_for_links(&self.parts.machine, &self.parts.links, told).await;
+    pub async fn ready(&mut self, on_event: &mut dyn FnMut(Event)) -> Result<Ready, Failure> {
+        let reporter = &mut Reporter::new(on_event);
+        wait_for_links(&self.parts.machine, &self.parts.links, reporter).await;
         self.parts.observe()?;
         let Parts {
             plan,
@@ -123,11 +123,14 @@ impl Running {
     ///
     /// # Errors
     /// As [`Self::next_event`].
-    pub async fn until_stopped(&mut self, hear: &mut dyn FnMut(Event)) -> Result<Stop, Failure> {
+    pub async fn until_stopped(
+        &mut self,
+        on_event: &mut dyn FnMut(Event),
+    ) -> Result<Stop, Failure> {
         loop {
             match self.next_event().await? {
                 Event::Stopped(stop) => return Ok(stop),
-                event => hear(event),
+                event => on_event(event),
             }
         }
     }
@@ -143,12 +146,12 @@ impl Running {
             if let Some(event) = self.events.pop_front() {
                 return Ok(event);
             }
-            self.look_after().await?;
+            self.supervise().await?;
         }
     }
 
     /// Waits for one thing that is due, and does it. Safe to cancel.
-    async fn look_after(&mut self) -> Result<(), Failure> {
+    async fn supervise(&mut self) -> Result<(), Failure> {
         let deadline = self.parts.plan.duration.map(|time| self.started + time);
         let deadline = async {
             match deadline {
@@ -165,20 +168,20 @@ impl Running {
             counter_due,
             ..
         } = self;
-        let mut hear = |event| events.push_back(event);
-        let told = &mut Listener::new(&mut hear);
+        let mut on_event = |event| events.push_back(event);
+        let reporter = &mut Reporter::new(&mut on_event);
         tokio::select! {
-            () = deadline => told.tell(Event::Stopped(Stop::Duration)),
+            () = deadline => reporter.tell(Event::Stopped(Stop::Duration)),
             event = parts.events.recv() => match event {
-                Some(event) => if let Some(stop) = parts.take(event, told) {
-                    told.tell(Event::Stopped(stop));
+                Some(event) => if let Some(stop) = parts.take(event, reporter) {
+                    reporter.tell(Event::Stopped(stop));
                 },
-                None => told.tell(Event::Stopped(Stop::InternalError)),
+                None => reporter.tell(Event::Stopped(Stop::InternalError)),
             },
-            Some(ended) = parts.files.command_ended() => ended.tell(told),
-            _ = links_due.tick() => parts.look_after_links(told),
-            news = parts.joining.news() => parts.take_news(news, told)?,
-            _ = counter_due.tick() => parts.recheck_counter(told),
+            Some(ended) = parts.files.command_ended() => ended.tell(reporter),
+            _ = links_due.tick() => parts.supervise_links(reporter),
+            news = parts.joining.news() => parts.observe_scope(news, reporter)?,
+            _ = counter_due.tick() => parts.recheck_counter(reporter),
             _ = progress_due.tick() => {
                 let progress = self.progress()?;
                 self.events.push_back(Event::Progress(progress));
@@ -251,7 +254,7 @@ impl Parts {
     pub fn observe(&self) -> Result<Vec<Observed>, Failure> {
         let counters = &self.loaded.counters;
         let rx_cpus = self.plan.rx_cpus.as_deref();
-        let off_cpu = rx_cpus.map(|cpus| counters.seen_off(cpus)).transpose();
+        let off_cpu = rx_cpus.map(|cpus| counters.seen_outside(cpus)).transpose();
         let off_cpu = off_cpu.context("cannot account for the frames")?;
         let clock = KernelClock::read().ok();
         let clock = clock.filter(|clock| clock.synchronised);
@@ -275,25 +278,25 @@ impl Parts {
     }
 
     /// Has the converter go on by the offsets of the CPUs' counters as they are now.
-    pub fn recheck_counter(&mut self, told: &mut Listener<'_>) {
+    pub fn recheck_counter(&mut self, reporter: &mut Reporter<'_>) {
         if let Some(counter) = &mut self.counter
-            && let Some(found) = counter.recheck(self.loaded.object(), told)
+            && let Some(found) = counter.recheck(self.loaded.object(), reporter)
         {
             self.writers.recalibrate(&found);
         }
     }
 
-    fn look_after_links(&mut self, told: &mut Listener<'_>) {
-        self.look_after_keeper(told);
-        self.follow_others(told);
-        for (live, loss) in self.links.look_after() {
+    fn supervise_links(&mut self, reporter: &mut Reporter<'_>) {
+        self.supervise_keeper(reporter);
+        self.follow_others(reporter);
+        for (live, loss) in self.links.supervise() {
             let name = live.whole_name();
             match loss {
                 Loss::Interface if live.is_named => {
-                    told.error(&format!("interface {name} is gone"));
+                    reporter.error(&format!("interface {name} is gone"));
                 }
-                Loss::Interface => told.tell(Event::Left(ReadyInterface::of(live))),
-                Loss::Program(at) => told.error(&format!(
+                Loss::Interface => reporter.tell(Event::Left(ReadyInterface::of(live))),
+                Loss::Program(at) => reporter.error(&format!(
                     "{name}: nothing is captured at {} any more: somebody has removed the \
                      program, or a move to another network namespace has",
                     at.name()
@@ -301,16 +304,16 @@ impl Parts {
             }
         }
         if self.links.all_gone() && !self.machine.interfaces.selection.is_open() {
-            told.tell(Event::Stopped(Stop::InterfaceGone));
+            reporter.tell(Event::Stopped(Stop::InterfaceGone));
         }
     }
 
     /// Tells once that what the capture has changed is nobody's any more.
-    fn look_after_keeper(&mut self, told: &mut Listener<'_>) {
+    fn supervise_keeper(&mut self, reporter: &mut Reporter<'_>) {
         let attaching = self.attaching.as_mut().filter(|_| !self.is_keeper_lost);
         if attaching.is_some_and(Attaching::has_lost_keeper) {
             self.is_keeper_lost = true;
-            told.error(
+            reporter.error(
                 "the process that gives settings back (tscap-keeper) has ended: what this capture \
                  has changed stays changed\nhint: tscap restore, when the capture has ended",
             );
@@ -318,48 +321,49 @@ impl Parts {
     }
 
     /// Goes to what is at XDP of others now, where frames are captured beside that.
-    fn follow_others(&mut self, told: &mut Listener<'_>) {
+    fn follow_others(&mut self, reporter: &mut Reporter<'_>) {
         let interfaces = &self.machine.interfaces;
         for (number, link, since) in self.links.look_beside(&interfaces.scopes) {
             let live = &self.links.0[number as usize];
             if let Some(attaching) = &mut self.attaching {
                 let scope = &interfaces.scopes[live.scope()];
                 let which = (live, number, &link);
-                if let Err(failure) = attaching.follow(which, scope, since, &self.loaded, told) {
-                    told.error(&failure.to_string());
+                if let Err(failure) = attaching.follow(which, scope, since, &self.loaded, reporter)
+                {
+                    reporter.error(&failure.to_string());
                 }
             }
         }
     }
 
     /// Takes what the converter has to say; gives the reason if it ends the capture.
-    pub fn take(&mut self, event: engine::Event, told: &mut Listener<'_>) -> Option<Stop> {
+    pub fn take(&mut self, event: engine::Event, reporter: &mut Reporter<'_>) -> Option<Stop> {
         match event {
             engine::Event::CountReached => Some(Stop::Count),
             engine::Event::PeriodsOver => Some(Stop::Files),
             engine::Event::ReaderGone => Some(Stop::ReaderGone),
             engine::Event::FileClosed { file, error } => {
                 if let Some(error) = &error {
-                    told.error(&not_intact(&file.path.display(), error));
+                    reporter.error(&not_intact(&file.path.display(), error));
                 }
                 let failed = error.as_ref().is_some_and(CloseError::is_of_disk);
-                self.files.closed(file, error.as_ref(), told);
+                self.files.closed(file, error.as_ref(), reporter);
                 failed.then_some(Stop::WriteError)
             }
             engine::Event::Flushed { next } => {
-                told.tell(Event::Flushed { next });
+                reporter.tell(Event::Flushed { next });
                 None
             }
             engine::Event::FileRemoved { path, frames } => {
-                self.files.removed(path, frames, told);
+                self.files.removed(path, frames, reporter);
                 None
             }
             engine::Event::NotRemoved { path, error } => {
-                told.warning(&format!("cannot remove {}: {error}", path.display()));
+                reporter.warning(&format!("cannot remove {}: {error}", path.display()));
                 None
             }
             engine::Event::NextFileFailed { path, error } => {
-                told.error(&format!(
+                reporter.error(&format!(
                     "cannot begin the next file, {}: {error}\n\
                      hint: the files so far are complete; give -w a place that stays writable",
                     path.display()
@@ -368,22 +372,22 @@ impl Parts {
             }
             engine::Event::WriteFailed { path, error } => {
                 let target = path.map_or_else(|| self.plan.target.clone(), Target::Path);
-                told.error(&format!(
+                reporter.error(&format!(
                     "cannot write to {target}: {error}\n\
                      hint: make room, or give -w another place"
                 ));
                 Some(Stop::WriteError)
             }
             engine::Event::Corrupt(corrupt) => {
-                told.error(&format!("{corrupt}: please report this"));
+                reporter.error(&format!("{corrupt}: please report this"));
                 Some(Stop::InternalError)
             }
             engine::Event::Stepped { step_ns, cause } => {
-                told.tell(Event::Stepped { step_ns, cause });
+                reporter.tell(Event::Stepped { step_ns, cause });
                 None
             }
             engine::Event::CounterJumped { jump_ns } => {
-                told.tell(Event::CounterJumped { jump_ns });
+                reporter.tell(Event::CounterJumped { jump_ns });
                 None
             }
         }

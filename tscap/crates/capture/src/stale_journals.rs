@@ -2,7 +2,7 @@
 //! a running one has changed is kept away from.
 
 use super::check::Machine;
-use super::event::Listener;
+use super::event::Reporter;
 use super::pinning::journal_failure;
 use super::plan::{Capture, HardwareStamps, Offloads};
 use tscap_base::failure::Failure;
@@ -13,14 +13,14 @@ use tscap_live::settings::{Journal, JournalError, JournalFolder, JournalLock, St
 /// what it wants to change. `None` if this one changes nothing.
 pub(super) async fn turn(
     plan: &Capture,
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> Result<Option<JournalLock>, Failure> {
     if !makes_changes(plan) {
         return Ok(None);
     }
-    let note = || told.note("waiting for another tscap that is about to change settings");
+    let note = || reporter.note("waiting for another tscap that is about to change settings");
     let folder = JournalFolder::live();
-    let turn = turn::take_turn(&folder, turn::TURN_WITHIN, note, journal_failure);
+    let turn = turn::lock_journals(&folder, turn::LOCK_TIMEOUT, note, journal_failure);
     turn.await.map(Some)
 }
 
@@ -36,7 +36,7 @@ fn makes_changes(plan: &Capture) -> bool {
 pub(super) fn look_at_journals(
     plan: &Capture,
     machine: &Machine,
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> Result<(), Failure> {
     for (number, scope) in machine.interfaces.scopes.iter().enumerate() {
         let interfaces = machine
@@ -45,7 +45,7 @@ pub(super) fn look_at_journals(
             .iter()
             .filter(|it| it.scope == number);
         let interfaces: Vec<_> = interfaces.map(|it| it.link.index).collect();
-        scope.visit(|| look(&JournalFolder::live(), plan, &interfaces, told))??;
+        scope.visit(|| look(&JournalFolder::live(), plan, &interfaces, reporter))??;
     }
     Ok(())
 }
@@ -54,7 +54,7 @@ fn look(
     folder: &JournalFolder,
     plan: &Capture,
     interfaces: &[u32],
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> Result<(), Failure> {
     let makes_changes = makes_changes(plan);
     if makes_changes {
@@ -66,7 +66,7 @@ fn look(
         Err(error) if error.is_permission() => return Ok(()),
         Err(error) => {
             let failure = journal_failure(error);
-            told.warning(&failure.to_string());
+            reporter.warning(&failure.to_string());
             return Ok(());
         }
     };
@@ -79,17 +79,17 @@ fn look(
             // Lasting changes are as somebody wants them.
             Ok((State::Live | State::Lasting, _)) => {}
             Ok((State::OtherBoot, journal)) => {
-                told.detail(&format!(
+                reporter.detail(&format!(
                     "removed the journal of process {}: it is from before the last boot",
                     journal.pid
                 ));
                 // Should it stay, it is of no consequence.
                 let _ = folder.remove(&journal);
             }
-            Ok((State::Stale, journal)) => warn_of(&journal, told),
+            Ok((State::Stale, journal)) => warn_of(&journal, reporter),
             Err(error) => {
                 let what = "cannot tell what a capture left changed";
-                told.warning(&Failure::from_error(error, what).chain());
+                reporter.warning(&Failure::from_error(error, what).chain());
             }
         }
     }
@@ -103,14 +103,14 @@ fn try_out(folder: &JournalFolder) -> Result<(), JournalError> {
     folder.remove(&journal)
 }
 
-fn warn_of(journal: &Journal, told: &mut Listener<'_>) {
+fn warn_of(journal: &Journal, reporter: &mut Reporter<'_>) {
     let mut here = journal.changes.iter().filter(|change| change.is_here());
     let Some(first) = here.next() else { return };
     let more = match here.count() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    told.warning(&format!(
+    reporter.warning(&format!(
         "a capture that was killed (process {}) left the {first} changed{more}: `tscap restore` \
          gives back what it was",
         journal.pid

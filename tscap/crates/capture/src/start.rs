@@ -11,7 +11,7 @@ use super::beginning::Beginning;
 use super::check::{self, Machine};
 use super::clocks::Clocks;
 use super::counter::Counter;
-use super::event::{Event, Listener};
+use super::event::{Event, Reporter};
 use super::files::Files;
 use super::hardware::PtpClocks;
 use super::joining::Joining;
@@ -47,21 +47,21 @@ impl Capture {
     ///
     /// # Errors
     /// What was tried, why it failed and what to do next. Nothing stays attached or changed.
-    pub async fn start(&self, hear: &mut dyn FnMut(Event)) -> Result<Running, Failure> {
-        let told = &mut Listener::new(hear);
+    pub async fn start(&self, on_event: &mut dyn FnMut(Event)) -> Result<Running, Failure> {
+        let reporter = &mut Reporter::new(on_event);
         let mut machine = check::check(self)?;
-        pinning::check(self, &machine, told)?;
-        warn_of_name(&self.target, told);
-        let identity = Identity::of(self, told)?;
-        let opened = opened::open(self, told).await?;
+        pinning::check(self, &machine, reporter)?;
+        warn_of_name(&self.target, reporter);
+        let identity = Identity::of(self, reporter)?;
+        let opened = opened::open(self, reporter).await?;
         yield_now().await;
-        let clock = self.find_clock(&mut machine, told).await?;
+        let clock = self.find_clock(&mut machine, reporter).await?;
         yield_now().await;
         let ptp_clocks = self.find_ptp_clocks(&machine).await?;
         // Two captures must not change the same settings.
-        let turn = stale_journals::turn(self, told).await?;
-        stale_journals::look_at_journals(self, &machine, told)?;
-        let running = self.run(machine, (clock, ptp_clocks), (opened, identity), told);
+        let turn = stale_journals::turn(self, reporter).await?;
+        stale_journals::look_at_journals(self, &machine, reporter)?;
+        let running = self.run(machine, (clock, ptp_clocks), (opened, identity), reporter);
         let running = running.await?;
         drop(turn);
         Ok(running)
@@ -72,15 +72,15 @@ impl Capture {
     async fn find_clock(
         &self,
         machine: &mut Machine,
-        told: &mut Listener<'_>,
+        reporter: &mut Reporter<'_>,
     ) -> Result<Clock, Failure> {
         loop {
-            let stamping = load::load(self, machine, told)?;
+            let stamping = load::load(self, machine, reporter)?;
             let source = stamping.path.source();
             let mut clocks = Clocks::of(self, source);
             match first_brackets(source, &mut clocks).await {
                 Err(failure) if self.clock == ClockChoice::Auto && source == StampSource::Tsc => {
-                    told.note(&format!("no stamps by the TSC: {}", failure.chain()));
+                    reporter.note(&format!("no stamps by the TSC: {}", failure.chain()));
                     machine.takes_tsc = false;
                 }
                 tracker => {
@@ -116,9 +116,9 @@ impl Capture {
         mut machine: Machine,
         (mut clock, ptp_clocks): (Clock, PtpClocks),
         (opened, identity): (Vec<Opened>, Identity),
-        told: &mut Listener<'_>,
+        reporter: &mut Reporter<'_>,
     ) -> Result<Running, Failure> {
-        clock.open_counter(&machine, told)?;
+        clock.open_counter(&machine, reporter)?;
         let clock_set = ClockSetWatch::new().and_then(Readable::new);
         let clock_set = clock_set.context("cannot watch the system clock for steps")?;
         let Clock {
@@ -135,18 +135,18 @@ impl Capture {
         let mut attaching = Attaching::new(who, path, stamp, ptp_clocks);
         let mut left_out = LeftOut::default();
         let on = (self, &machine.interfaces);
-        let attached = attach_all(on, &mut attaching, &loaded, (&mut left_out, told)).await?;
+        let attached = attach_all(on, &mut attaching, &loaded, (&mut left_out, reporter)).await?;
         let AllAttached {
             links,
             described,
             stamps_by,
         } = attached;
         if described.is_empty() {
-            told.note(&machine.interfaces.selection.waits_for());
+            reporter.note(&machine.interfaces.selection.waits_for());
         }
 
         let (cross, _) = tracker.look(&mut clocks);
-        note_tai(path, &tracker, told);
+        note_tai(path, &tracker, reporter);
         let start = tracker.real_at(cross.mono[1]);
         let (tell, events) = unbounded_channel();
         let owner = identity.owner();
@@ -172,14 +172,14 @@ impl Capture {
         };
         let begun = beginning.write_headers(opened.into_iter())?;
         let (on, by) = ((&machine.interfaces, &links), (&loaded, path));
-        let kept = identity.give_up_the_rest(self, on, by, &mut attaching, told)?;
+        let kept = identity.drop_other_privileges(self, on, by, &mut attaching, reporter)?;
         let files = Files::new(self)?;
         let shares = Shares::new(&machine.ring_cpus, self.writers as usize);
         let consumers = consumers(&mut loaded, counter.as_ref());
         let outputs = begun
             .into_iter()
             .zip(machine.converter_cpus.iter().copied());
-        let writers = beginning.start(outputs, consumers, shares, told)?;
+        let writers = beginning.start(outputs, consumers, shares, reporter)?;
         names.into_iter().for_each(NewName::keep);
         if let Some(kept) = kept {
             caps::keep_only(&kept).context("cannot give up capabilities")?;
@@ -206,7 +206,11 @@ impl Capture {
 
 impl Clock {
     /// For stamps by a perf event: opens it on each CPU and finds its offset.
-    fn open_counter(&mut self, machine: &Machine, told: &mut Listener<'_>) -> Result<(), Failure> {
+    fn open_counter(
+        &mut self,
+        machine: &Machine,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<(), Failure> {
         let path = self.stamping.path;
         if path.domain() != ClockDomain::CpuTsc {
             return Ok(());
@@ -216,26 +220,26 @@ impl Clock {
         let counter = Counter::open(cpus, priority, object, &mut self.tracker);
         let refused = std::mem::take(&mut self.stamping.refused);
         let counter = counter.map_err(|failure| refused.and(path, failure))?;
-        counter.say(told);
+        counter.say(reporter);
         self.counter = Some(counter);
         Ok(())
     }
 }
 
 /// Warns of a name that promises another format.
-fn warn_of_name(target: &Target, told: &mut Listener<'_>) {
+fn warn_of_name(target: &Target, reporter: &mut Reporter<'_>) {
     let Target::Path(path) = target else {
         return;
     };
     if let Some(what) = pcap_name(path) {
-        told.warning(&what);
+        reporter.warning(&what);
     }
 }
 
-fn note_tai(path: StampPath, tracker: &Tracker, told: &mut Listener<'_>) {
+fn note_tai(path: StampPath, tracker: &Tracker, reporter: &mut Reporter<'_>) {
     let has_tai_offset = tracker.segments().iter().all(Segment::has_tai_offset);
     if path.source() == StampSource::Tai && !has_tai_offset {
-        told.note(
+        reporter.note(
             "no time daemon has given the kernel the TAI offset, so that its CLOCK_TAI is UTC: \
              the times in the file are right all the same, and `tscap convert --time-base tai` \
              goes by the leap-second table of tzdata",

@@ -1,6 +1,6 @@
 //! The threads that write a capture's end: waited for, and interrupted if they hang.
 
-use super::event::Listener;
+use super::event::Reporter;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub(super) async fn until_finished<T>(
     thread: &JoinHandle<T>,
     writes: &WriteWatch,
     (is_asked, asked): (&mut bool, &mut impl AsyncFnMut()),
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> bool {
     let mut latest = (writes.done(), Instant::now());
     while !thread.is_finished() {
@@ -33,7 +33,7 @@ pub(super) async fn until_finished<T>(
             () = tokio::time::sleep(JOIN_EVERY) => {}
             () = asked() => {
                 *is_asked = true;
-                told.note(&format!(
+                reporter.note(&format!(
                     "still writing: aborted once nothing can be written for {} s",
                     HANGS_AFTER.as_secs()
                 ));
@@ -62,7 +62,7 @@ pub(super) async fn until_on_disk<T>(
     thread: &JoinHandle<T>,
     writes: &WriteWatch,
     asked: &mut impl AsyncFnMut(),
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) -> bool {
     let begun = Instant::now();
     let mut is_said = false;
@@ -77,7 +77,7 @@ pub(super) async fn until_on_disk<T>(
         }
         if !is_said && begun.elapsed() >= SAID_AFTER {
             is_said = true;
-            told.note(
+            reporter.note(
                 "waiting until the disk has everything; Ctrl-C ends the wait, and then that is \
                  not known",
             );

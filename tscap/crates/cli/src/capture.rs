@@ -23,7 +23,7 @@ use tscap_capture::{
 use tscap_engine::Io;
 use tscap_host::access::folder_of;
 use tscap_host::scheduling::PRIORITIES;
-use tscap_live::membership::Act;
+use tscap_live::membership::PrivilegedTask;
 use tscap_network::namespaces;
 use tscap_programs::hook::{EgressPoint, HookChoice};
 use tscap_sources::reference::ReferencePlan;
@@ -388,16 +388,16 @@ pub struct CapturePlan {
 
 impl CapturePlan {
     /// What it asks for that is not for everybody who may capture.
-    pub fn acts(&self) -> Vec<Act> {
+    pub fn acts(&self) -> Vec<PrivilegedTask> {
         let capture = &self.capture;
         let takes = capture.tap == Some(Tap::Force);
         let changes = capture.offloads == Offloads::Off
             || capture.hardware_stamps == Some(HardwareStamps::Set)
             || capture.rx_cpus.is_some();
-        let takes = takes.then_some(Act::TakeInterface);
+        let takes = takes.then_some(PrivilegedTask::TakeInterface);
         takes
             .into_iter()
-            .chain(changes.then_some(Act::ChangeSettings))
+            .chain(changes.then_some(PrivilegedTask::ChangeSettings))
             .collect()
     }
 }

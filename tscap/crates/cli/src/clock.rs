@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_told() {
-        let told = |words: &str| {
+        let reported = |words: &str| {
             let words = words.split(' ').map(Into::into);
             Cli::plan(words)
                 .map(drop)
@@ -166,7 +166,7 @@ mod tests {
                 "cannot be used with",
             ),
         ] {
-            let error = told(words).unwrap_err();
+            let error = reported(words).unwrap_err();
             assert!(error.contains(why), "{words}: {error}");
         }
         for words in [
@@ -174,7 +174,7 @@ mod tests {
             "tscap clock --reference ntp:a:1,poll=8 -i eth0",
             "tscap clock --audit-server -i eth0",
         ] {
-            assert_eq!(told(words), Ok(()), "{words}");
+            assert_eq!(reported(words), Ok(()), "{words}");
         }
     }
 }

@@ -10,7 +10,7 @@ use super::filter::FilterArgs;
 use super::scope::ScopeArgs;
 use super::{Cli, FilterSource, Plan, Verbosity, units};
 use tscap_capture::ClockChoice;
-use tscap_delay::live::{Course, LivePlan, OutPoint};
+use tscap_delay::live::{LivePlan, MeasuredPath, OutPoint};
 use tscap_delay::schema::Match;
 use tscap_network::namespaces::Target;
 
@@ -228,20 +228,20 @@ impl DelayArgs {
     pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
         let course = match (self.entry, self.exit, self.reflect, self.rtt) {
             (Some(entry), Some(exit), ..) => match self.mirror {
-                Some((to, from)) => Course::Mirrored {
+                Some((to, from)) => MeasuredPath::Mirrored {
                     entry,
                     exit,
                     to,
                     from,
                 },
-                None => Course::Through {
+                None => MeasuredPath::Through {
                     entry,
                     exit,
                     is_both: self.both,
                 },
             },
-            (_, _, Some(interface), _) => Course::Reflected(interface),
-            (_, _, _, Some(interface)) => Course::RoundTrip(interface),
+            (_, _, Some(interface), _) => MeasuredPath::Reflected(interface),
+            (_, _, _, Some(interface)) => MeasuredPath::RoundTrip(interface),
             _ => return Err(conflict("give --in and --out, --reflect or --rtt")),
         };
         if self.window.is_zero() {
@@ -359,18 +359,24 @@ mod tests {
     fn where_to_measure_is_one_of_four() {
         let course = |line: &str| plan(line).map(|plan| plan.live.course);
         let (a, b) = ("a".to_owned(), "b".to_owned());
-        let through = |is_both| Course::Through {
+        let through = |is_both| MeasuredPath::Through {
             entry: a.clone(),
             exit: b.clone(),
             is_both,
         };
         assert_eq!(course("--in a --out b").unwrap(), through(false));
         assert_eq!(course("--in a --out b --both").unwrap(), through(true));
-        assert_eq!(course("--reflect a").unwrap(), Course::Reflected(a.clone()));
-        assert_eq!(course("--rtt a").unwrap(), Course::RoundTrip(a.clone()));
+        assert_eq!(
+            course("--reflect a").unwrap(),
+            MeasuredPath::Reflected(a.clone())
+        );
+        assert_eq!(
+            course("--rtt a").unwrap(),
+            MeasuredPath::RoundTrip(a.clone())
+        );
         let mirrored = course("--in a --out b --mirror m0:m1").unwrap();
         assert!(
-            matches!(mirrored, Course::Mirrored { to, from, .. } if to == "m0" && from == "m1")
+            matches!(mirrored, MeasuredPath::Mirrored { to, from, .. } if to == "m0" && from == "m1")
         );
         for refused in [
             "",

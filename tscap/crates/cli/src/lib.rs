@@ -42,13 +42,13 @@ pub use extcap::{ExtcapPlan, config as extcap_config, value_of as extcap_value};
 pub use filter::{FilterForm, FilterSource};
 pub use generate::{EchoPlan, GenArgs, GenPlan, SenderChoice};
 pub use headings::GROUPS;
-pub use loss::{Asked, Load, LossArgs, LossPlan, PredictionPlan, ReceiveCpu};
+pub use loss::{Load, LossArgs, LossPlan, PredictionPlan, PredictionScope, ReceiveCpu};
 pub use merge::{MergeArgs, MergePlan};
 pub use qos::{AskedInterfaces, LayersPlan, QosArgs, QosPlan, QosSource};
 pub use report::{ReportArgs, ReportPlan};
 pub use stamp::{StampArgs, StampPlan};
 
-use tscap_live::membership::Act;
+use tscap_live::membership::PrivilegedTask;
 use tscap_live::settings::keeper;
 use tscap_network::namespaces::Target;
 
@@ -119,11 +119,11 @@ pub enum Plan {
 
 impl Plan {
     /// What it asks for that is not for everybody who may capture.
-    pub fn acts(&self) -> Vec<Act> {
+    pub fn acts(&self) -> Vec<PrivilegedTask> {
         match self {
             Self::Capture(plan) => plan.acts(),
-            Self::Generate(plan) if plan.is_beyond_tests => vec![Act::Send],
-            Self::Stamp(_) => vec![Act::Stamp],
+            Self::Generate(plan) if plan.is_beyond_tests => vec![PrivilegedTask::Send],
+            Self::Stamp(_) => vec![PrivilegedTask::Stamp],
             _ => Vec::new(),
         }
     }

@@ -10,7 +10,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
 
 use checks::{check, check_drain, check_sizes};
-pub use prediction::{Asked, Load, PredictionPlan};
+pub use prediction::{Load, PredictionPlan, PredictionScope};
 
 use super::capture::ring_bytes;
 use super::{Cli, Plan, units};

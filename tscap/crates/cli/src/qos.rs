@@ -11,7 +11,7 @@ use clap::{Args, CommandFactory as _, ValueEnum};
 use super::scope::ScopeArgs;
 use super::{Cli, FilterSource, Plan, Verbosity, units};
 use tscap_capture::{ClockChoice, DirectionChoice};
-use tscap_flows::schema::{FlowBy, Sort};
+use tscap_flows::schema::{FlowBy, SortOrder};
 use tscap_flows::{ClockRates, FlowOptions};
 use tscap_network::namespaces::Target;
 use tscap_programs::hook::Layer;
@@ -75,7 +75,7 @@ pub struct QosArgs {
 
     /// What comes first
     #[arg(long, value_enum, value_name = "BY", default_value_t)]
-    sort: Sort,
+    sort: SortOrder,
 
     /// Show so many flows
     #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = units::within(1..=10_000_usize))]
@@ -194,7 +194,7 @@ pub struct QosPlan {
     /// What flows are.
     pub options: FlowOptions,
     /// What comes first.
-    pub sort: Sort,
+    pub sort: SortOrder,
     /// So many are shown.
     pub top: usize,
     /// Only the packets that match.

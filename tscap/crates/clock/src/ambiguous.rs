@@ -12,20 +12,22 @@ const MOST: usize = PARTS * (STAMPS_WAIT + 2);
 /// All stamps that are ambiguous at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ambiguous {
-    hull: Between,
-    parts: [Between; MOST],
+    hull: StampRange,
+    parts: [StampRange; MOST],
 }
 
 impl Ambiguous {
     pub(super) const NONE: Self = Self {
-        hull: Between::NONE,
-        parts: [Between::NONE; MOST],
+        hull: StampRange::NONE,
+        parts: [StampRange::NONE; MOST],
     };
 
     /// Those of all these ranges; what is beyond the most of them is joined to the last.
-    pub(super) fn of(ranges: impl IntoIterator<Item = Between>) -> Self {
+    pub(super) fn of(ranges: impl IntoIterator<Item = StampRange>) -> Self {
         let mut all = Self::NONE;
-        let ranges = ranges.into_iter().filter(|range| *range != Between::NONE);
+        let ranges = ranges
+            .into_iter()
+            .filter(|range| *range != StampRange::NONE);
         for (index, range) in ranges.enumerate() {
             let part = &mut all.parts[index.min(MOST - 1)];
             *part = part.hull(range);
@@ -37,7 +39,7 @@ impl Ambiguous {
     /// A range that has all of them, and others too where there are several parts: what is
     /// not in it is certain at one comparison.
     #[inline]
-    pub fn hull(&self) -> Between {
+    pub fn hull(&self) -> StampRange {
         self.hull
     }
 
@@ -51,12 +53,12 @@ impl Ambiguous {
 /// The stamps after one and before another, which may be less: a counter went back, and these
 /// are those after the one and those before the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Between {
+pub struct StampRange {
     first: u64,
     count: u64,
 }
 
-impl Between {
+impl StampRange {
     pub(super) const NONE: Self = Self { first: 0, count: 0 };
     const ALL: Self = Self {
         first: 0,
@@ -104,35 +106,38 @@ mod tests {
 
     #[test]
     fn a_stamp_is_in_one_of_the_ranges_and_all_are_in_the_hull() {
-        let all = Ambiguous::of([Between::new(10, 20), Between::new(39, 50)]);
+        let all = Ambiguous::of([StampRange::new(10, 20), StampRange::new(39, 50)]);
         let stamps = [10, 11, 19, 30, 40, 50];
         let expected = [false, true, true, false, true, false];
         assert_eq!(contained(&all, stamps), expected);
-        assert_eq!(all.hull(), Between::new(10, 50));
+        assert_eq!(all.hull(), StampRange::new(10, 50));
         assert!((0..9).all(|stamp| !Ambiguous::NONE.contains(RawStamp(stamp))));
     }
 
     #[test]
     fn values_after_a_counter_that_went_back_are_those_beyond_either_end() {
-        let back = Between::new(1_000, 500);
-        let all = Ambiguous::of([back, Between::new(499, 600)]);
+        let back = StampRange::new(1_000, 500);
+        let all = Ambiguous::of([back, StampRange::new(499, 600)]);
         let stamps = [0, 499, 599, 600, 1_000, u64::MAX];
         let expected = [true, true, true, false, false, true];
         assert_eq!(contained(&all, stamps), expected);
         assert_eq!(
             all.hull(),
-            Between::new(1_000, 600),
+            StampRange::new(1_000, 600),
             "the shorter way round"
         );
     }
 
     #[test]
     fn too_many_ranges_are_joined_rather_than_left_out() {
-        let range = |n: u64| Between::new(100 * n, 100 * n + 50);
+        let range = |n: u64| StampRange::new(100 * n, 100 * n + 50);
         let all = Ambiguous::of((0..20).map(range));
         assert!((0..20).all(|n| all.contains(RawStamp(100 * n + 49))));
         assert!(!all.contains(RawStamp(150)));
-        let far = [Between::new(0, 1 << 63), Between::new((1 << 63) - 9, 5)];
+        let far = [
+            StampRange::new(0, 1 << 63),
+            StampRange::new((1 << 63) - 9, 5),
+        ];
         let all = Ambiguous::of(far);
         assert!(
             [0, 1, 1 << 62, u64::MAX - 1]

@@ -4,8 +4,8 @@ use tscap_common::stamping::Line;
 
 use super::segments::Segments;
 use super::{
-    Ambiguous, Between, CounterConversion, MonoNs, NsPerCycle, OffsetNs, RawStamp, RealNs, Segment,
-    StampSource, TscCycles,
+    Ambiguous, CounterConversion, MonoNs, NsPerCycle, OffsetNs, RawStamp, RealNs, Segment,
+    StampRange, StampSource, TscCycles,
 };
 use tscap_time::NS_PER_S;
 
@@ -117,7 +117,7 @@ impl Conversion {
 
     /// A range of stamps that has all of which that is true: the others need not be asked for.
     #[inline]
-    pub fn perhaps_ambiguous(&self) -> Between {
+    pub fn perhaps_ambiguous(&self) -> StampRange {
         match self {
             Self::Offset(OffsetConversion { ambiguous, .. }) | Self::Counter { ambiguous, .. } => {
                 ambiguous.hull()

@@ -197,7 +197,7 @@ impl CounterClock {
             self.hidden_ns = self.hidden_ns.max(hidden_ns);
             if off_ns > 0 {
                 // The clock has left the line since.
-                self.cover_what_hid();
+                self.widen_for_unseen_steps();
             }
             return CounterOutcome::PassedOver;
         }
@@ -215,7 +215,7 @@ impl CounterClock {
                 let is_unknown = self.may_have_bent_twice(gap);
                 if is_unknown {
                     // Of stamps converted meanwhile no more is known than that.
-                    self.cover_what_hid();
+                    self.widen_for_unseen_steps();
                 }
                 self.hidden_ns = 0;
                 if gap >= SHORTEST_GAP_NS {
@@ -247,7 +247,7 @@ impl CounterClock {
 
     /// The bound takes in what may have happened unseen since the latest cross-timestamp
     /// of use.
-    pub fn cover_what_hid(&mut self) {
+    pub fn widen_for_unseen_steps(&mut self) {
         self.raised += u64::from(self.hidden_ns > self.bound_ns);
         self.raise(self.hidden_ns);
     }
@@ -314,7 +314,7 @@ impl CounterClock {
     /// from there on are on this side of it; unless the counter went back.
     fn begin_anew(&mut self, bracket: &Bracket, reading: &Reading) {
         // What hid in wide readings before this one may have been it.
-        self.cover_what_hid();
+        self.widen_for_unseen_steps();
         self.hidden_ns = 0;
         self.has_lost_waiting = false;
         let last = *self.latest();

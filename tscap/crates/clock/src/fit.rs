@@ -116,8 +116,8 @@ impl Fit {
         const LOOKS: u64 = 1_000;
         let step = until.0.saturating_sub(from.0) as f64 / (LOOKS - 1) as f64;
         let stamps = (0..LOOKS).map(|look| from.0.saturating_add((step * look as f64) as u64));
-        let told = stamps.filter(|stamp| self.allowed(RawStamp(*stamp)).is_some());
-        told.count() as f64 / LOOKS as f64
+        let reported = stamps.filter(|stamp| self.allowed(RawStamp(*stamp)).is_some());
+        reported.count() as f64 / LOOKS as f64
     }
 
     /// Where CLOCK_REALTIME can have been at a stamp, ns; `None` if the history does
@@ -131,8 +131,8 @@ impl Fit {
         let mut possible = parts.filter_map(|part| Some((part, part.allowed(stamp)?)));
         let (part, allowed) = possible.next()?;
         // A counter that went back passes the same values again.
-        let is_told = possible.next().is_none() && part.is_known(allowed);
-        is_told.then_some(allowed)
+        let is_reported = possible.next().is_none() && part.is_known(allowed);
+        is_reported.then_some(allowed)
     }
 
     /// The time of a stamp that was converted to `live`, with the greatest error that

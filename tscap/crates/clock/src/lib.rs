@@ -34,7 +34,7 @@ mod status;
 mod tracker;
 mod typical_width;
 
-pub use ambiguous::{Ambiguous, Between};
+pub use ambiguous::{Ambiguous, StampRange};
 pub use base::{BaseClock, FileClock, FileNs, NtpBase, TimeBase, TimeBaseError};
 pub use conversion::{Conversion, OffsetConversion};
 pub use counter::{ClockLine, CounterClock, CounterConversion};

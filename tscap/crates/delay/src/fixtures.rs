@@ -2,7 +2,7 @@
 
 use super::schema::{
     Account, Bin, Certificate, Correction, Delays, Exit, First, How, Interval, Match, Measurement,
-    Method, Passage, Rfc8219, Slow, Spot, VERSION,
+    MeasuringPoint, Method, Passage, Rfc8219, Slow, VERSION,
 };
 use tscap_results::envelope::Kind;
 use tscap_results::fixtures::about;
@@ -141,8 +141,8 @@ fn measurement(how: How, matched_by: Match, label: Option<&str>, passage: Passag
 }
 
 /// Frames at an end, ten of which say nothing and two of which a filter did not want.
-fn spot(interface: &str, hook: &str, keyed: u64) -> Spot {
-    Spot {
+fn spot(interface: &str, hook: &str, keyed: u64) -> MeasuringPoint {
+    MeasuringPoint {
         interface: interface.into(),
         hook: hook.into(),
         seen: keyed + 12,

@@ -17,7 +17,7 @@ mod worst;
 
 pub use matcher::{Matcher, MatcherOptions, Passed};
 pub use recorder::{DelayRecorder, Latest, Matched};
-pub use sighting::{At, MOST_EXITS, Sighting};
+pub use sighting::{MOST_EXITS, SeenAt, Sighting};
 pub use worst::{Packet, Worst};
 
 /// The examples of README.md are tests.

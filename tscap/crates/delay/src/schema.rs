@@ -117,7 +117,7 @@ pub struct Passage {
     /// Such as "a → b".
     pub name: String,
     /// Where packets enter.
-    pub entry: Spot,
+    pub entry: MeasuringPoint,
     /// Where they leave, the one that counts first: behind the queueing discipline, then
     /// before it.
     pub exits: Vec<Exit>,
@@ -129,7 +129,7 @@ pub struct Passage {
 /// A place where packets are seen, with the account of its programs: `seen` = `entered` or
 /// `left` of the matcher + `unkeyed` + every count of `unrecorded`, exactly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Spot {
+pub struct MeasuringPoint {
     /// The interface.
     pub interface: String,
     /// Where packets are stamped there, such as "native XDP".
@@ -150,7 +150,7 @@ pub struct Exit {
     /// Where it is: "tap", "egress", "peer", "mirror", "xdp".
     pub point: String,
     /// The place.
-    pub spot: Spot,
+    pub spot: MeasuringPoint,
     /// What became of the packets between the entry and here.
     pub account: Account,
     /// Of the packets that were matched; null of none.

@@ -4,7 +4,7 @@ use tscap_clock::RawStamp;
 
 /// Where a packet is seen on its passage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
+pub enum SeenAt {
     /// Where it enters.
     Entry,
     /// Where it leaves: number of the exit, less than [`MOST_EXITS`].
@@ -18,7 +18,7 @@ pub const MOST_EXITS: usize = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sighting {
     /// Where.
-    pub at: At,
+    pub at: SeenAt,
     /// What tells the packet from others.
     pub key: u64,
     /// When, comparable over all CPUs.

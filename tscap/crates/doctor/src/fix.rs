@@ -13,12 +13,12 @@ pub struct FixPlan {
     /// Settings of the interface, each with the check that advises it.
     pub changes: Vec<(&'static str, Change)>,
     /// The rest.
-    pub left: Vec<Left>,
+    pub left: Vec<UnfollowedAdvice>,
 }
 
 /// Advice that tscap does not follow itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Left {
+pub struct UnfollowedAdvice {
     /// The check.
     pub check: &'static str,
     /// What it advises.
@@ -50,7 +50,7 @@ impl FixPlan {
             if check.settings.is_empty()
                 && let Some(remedy) = &check.remedy
             {
-                left.push(Left::of(check.id, remedy));
+                left.push(UnfollowedAdvice::of(check.id, remedy));
             }
         }
         changes.sort_by_key(|(_, change)| turn(&change.setting));
@@ -68,7 +68,7 @@ fn turn(setting: &Setting) -> u8 {
     }
 }
 
-impl Left {
+impl UnfollowedAdvice {
     fn of(check: &'static str, remedy: &Remedy) -> Self {
         Self {
             check,

@@ -28,7 +28,7 @@ mod virtualisation;
 use std::collections::BTreeMap;
 
 pub use check::{Check, Remedy, Verdict};
-pub use fix::{FixPlan, Left};
+pub use fix::{FixPlan, UnfollowedAdvice};
 pub use privileges::Privileges;
 pub use report::{InterfaceFacts, MachineFacts, Report};
 pub use stamps::Probe;

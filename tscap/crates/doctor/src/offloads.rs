@@ -22,19 +22,19 @@ const UNKNOWN_TAGS: &str = "outer VLAN tags may be missing: the network stack ca
 
 /// Whether offloads hide frames as they arrived.
 pub(super) fn hiding(interface: &Interface) -> Check {
-    let told = || {
+    let reported = || {
         interface
             .xdp_features
             .is_some_and(XdpFeatures::tells_vlan_tags)
     };
     let (in_stack, are_read) = match expected(interface) {
-        Expected::Native { .. } => (false, told()),
+        Expected::Native { .. } => (false, reported()),
         // A socket buffer has its tag beside it.
         Expected::InStack { .. } => (true, true),
         Expected::Unknown => (true, false),
     };
     let tags = offloads::vlan_tags(&interface.link, &interface.features, are_read);
-    let hiding = offloads::really_hiding(&interface.features, in_stack, tags);
+    let hiding = offloads::hiding_with_tags(&interface.features, in_stack, tags);
     if hiding.is_empty() && tags != VlanTags::Unknown {
         return OFFLOADS.good("none that hides frames is on");
     }

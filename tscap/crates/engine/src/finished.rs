@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{BlockFinisher, Output, Rests, Rotation};
+use super::{BlockFinisher, Output, Rotation, SleepTotals};
 use tscap_clock::{MonoNs, Tracker};
 use tscap_file::accounting::{Directed, Observed, StampOrder, Totals};
 use tscap_file::pcapng::{FileWriter, WriteError};
@@ -18,7 +18,7 @@ pub struct Finished {
     /// The clock, with every segment.
     pub tracker: Tracker,
     /// With a guard: what it took from the thread.
-    pub rests: Option<Rests>,
+    pub rests: Option<SleepTotals>,
     /// The counts.
     pub finisher: BlockFinisher,
 }

@@ -19,12 +19,12 @@ pub struct Guard {
     began: Instant,
     /// CPU time of the thread by then.
     cpu: Duration,
-    rests: Rests,
+    rests: SleepTotals,
 }
 
 /// What it took from the thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rests {
+pub struct SleepTotals {
     /// How often.
     pub count: u64,
     /// For how long in all.
@@ -40,7 +40,7 @@ impl Guard {
         Ok(Self {
             began: Instant::now(),
             cpu: thread_cpu_time()?,
-            rests: Rests::default(),
+            rests: SleepTotals::default(),
         })
     }
 
@@ -62,7 +62,7 @@ impl Guard {
         (self.began, self.cpu) = (Instant::now(), cpu);
     }
 
-    pub(super) fn rests(&self) -> Rests {
+    pub(super) fn rests(&self) -> SleepTotals {
         self.rests
     }
 }
@@ -99,7 +99,7 @@ mod tests {
         let mut guard = Guard {
             began: Instant::now() - PERIOD,
             cpu: thread_cpu_time().unwrap() - PERIOD,
-            rests: Rests::default(),
+            rests: SleepTotals::default(),
         };
         let before = Instant::now();
         guard.rest();
@@ -117,6 +117,6 @@ mod tests {
             thread::sleep(Duration::from_millis(10));
             guard.rest();
         }
-        assert_eq!(guard.rests(), Rests::default());
+        assert_eq!(guard.rests(), SleepTotals::default());
     }
 }

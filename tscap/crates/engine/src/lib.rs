@@ -24,7 +24,7 @@ pub use block_finisher::{BlockFinisher, Frames};
 pub use converter::{Converter, Event, Source};
 pub use files::STATISTICS_EVERY;
 pub use finished::Finished;
-pub use guard::{Guard, Rests};
+pub use guard::{Guard, SleepTotals};
 pub use hardware::{DelaySummary, Delays, PtpClock, StampClock};
 pub use idle::Idle;
 pub use output::{CloseError, Io, Output, OutputError, PIECE_BYTES};

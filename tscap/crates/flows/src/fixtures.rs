@@ -4,7 +4,7 @@ use etherparse::PacketBuilder;
 
 use super::schema::{
     Account, Bin, Extent, Figures, FlowBy, FlowReport, Interval, IntervalBasis, Jitter, Loss,
-    Method, Place, Quality, Reordering, Retransmissions, RtpFigures, Sort, VERSION,
+    Method, Place, Quality, Reordering, Retransmissions, RtpFigures, SortOrder, VERSION,
 };
 use tscap_results::envelope::Kind;
 use tscap_results::fixtures::about;
@@ -166,7 +166,7 @@ pub fn nothing() -> Quality {
         method: Method {
             flow: FlowBy::FiveTuple,
             inner: false,
-            sort: Sort::Packets,
+            sort: SortOrder::Packets,
             top: 10,
             max_flows: 16_384,
             memory_bytes: 64 << 20,

@@ -4,7 +4,7 @@ use super::gen_stream::{Arrival, GenFigures, GenStream};
 use super::key::FlowKey;
 use super::look::Carries;
 use super::rtp::{ClockRates, Rtp};
-use super::schema::{FlowBy, FlowReport, Place, Sort};
+use super::schema::{FlowBy, FlowReport, Place, SortOrder};
 use super::sequence::Sequence;
 use super::series::Series;
 use super::tcp::Bytes;
@@ -163,14 +163,14 @@ impl Flow {
     }
 
     /// What flows are sorted by, the greatest first.
-    pub fn rank(&self, sort: Sort) -> f64 {
+    pub fn rank(&self, sort: SortOrder) -> f64 {
         match (sort, &self.carried) {
-            (Sort::Packets, _) => self.packets as f64,
-            (Sort::Jitter, Carried::Rtp(rtp)) => rtp.jitter_ns().unwrap_or(0.0),
-            (Sort::Jitter, Carried::Gen(stream)) => stream.jitter_ns().unwrap_or(0.0),
-            (Sort::Jitter, _) => self.inter_arrival.sd(),
-            (Sort::Loss, Carried::Tcp(bytes)) => bytes.report().bytes as f64,
-            (Sort::Loss, _) => self.lost() as f64,
+            (SortOrder::Packets, _) => self.packets as f64,
+            (SortOrder::Jitter, Carried::Rtp(rtp)) => rtp.jitter_ns().unwrap_or(0.0),
+            (SortOrder::Jitter, Carried::Gen(stream)) => stream.jitter_ns().unwrap_or(0.0),
+            (SortOrder::Jitter, _) => self.inter_arrival.sd(),
+            (SortOrder::Loss, Carried::Tcp(bytes)) => bytes.report().bytes as f64,
+            (SortOrder::Loss, _) => self.lost() as f64,
         }
     }
 

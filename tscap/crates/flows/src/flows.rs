@@ -7,7 +7,7 @@ use super::flow::{Flow, Packet};
 use super::key::FlowKey;
 use super::look::{Found, Look, look};
 use super::rtp::ClockRates;
-use super::schema::{Account, FlowBy, FlowReport, Place, Sort};
+use super::schema::{Account, FlowBy, FlowReport, Place, SortOrder};
 use tscap_clock::CounterReport;
 
 /// What flows are, and how many there may be.
@@ -206,7 +206,7 @@ impl Flows {
     }
 
     /// The first `top` flows of the table by `sort`, without histogram and series.
-    pub fn top(&self, top: usize, sort: Sort, clocks: &[PlaceClock]) -> Vec<FlowReport> {
+    pub fn top(&self, top: usize, sort: SortOrder, clocks: &[PlaceClock]) -> Vec<FlowReport> {
         let order = self.order(top, sort);
         let flows = order.into_iter().map(|number| &self.flows[number]);
         flows.map(|flow| report_of(flow, clocks, false)).collect()
@@ -214,7 +214,12 @@ impl Flows {
 
     /// All flows by `sort`, those in the table first; the first `top` with histogram and
     /// series.
-    pub fn reports(mut self, top: usize, sort: Sort, clocks: &[PlaceClock]) -> Vec<FlowReport> {
+    pub fn reports(
+        mut self,
+        top: usize,
+        sort: SortOrder,
+        clocks: &[PlaceClock],
+    ) -> Vec<FlowReport> {
         let order = self.order(self.flows.len(), sort);
         let flows = order.into_iter().enumerate();
         let flows = flows.map(|(rank, at)| report_of(&self.flows[at], clocks, rank < top));
@@ -224,7 +229,7 @@ impl Flows {
     }
 
     /// Numbers of the first `top` flows by `sort`; of equals, the earlier flow first.
-    fn order(&self, top: usize, sort: Sort) -> Vec<usize> {
+    fn order(&self, top: usize, sort: SortOrder) -> Vec<usize> {
         let ranks = self.flows.iter().map(|flow| flow.rank(sort));
         let mut ranks: Vec<_> = ranks.enumerate().collect();
         let by_rank = |one: &(usize, f64), other: &(usize, f64)| -> Ordering {

@@ -51,7 +51,7 @@ pub enum FlowBy {
 /// What comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
-pub enum Sort {
+pub enum SortOrder {
     /// The flow of the most packets
     #[default]
     Packets,
@@ -70,7 +70,7 @@ pub struct Method {
     /// Whether flows inside VXLAN and GRE were looked for.
     pub inner: bool,
     /// What comes first.
-    pub sort: Sort,
+    pub sort: SortOrder,
     /// So many flows, the first ones, have histogram and series, and are shown.
     pub top: u64,
     /// Most flows at a time.

@@ -78,17 +78,17 @@ fn stated(file: &File) -> Option<(usize, usize)> {
 }
 
 fn tried(file: &File) -> io::Result<()> {
-    set(file, Way::Direct)?;
+    set(file, WriteMode::Direct)?;
     let block = Box::new(Aligned([0; BLOCK]));
     let written = file.write_all_at(&block.0, 0);
     let emptied = file.set_len(0);
-    set(file, Way::Appended)?;
+    set(file, WriteMode::Appended)?;
     written.and(emptied)
 }
 
 /// How an open file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum WriteMode {
     /// Past the page cache, at any offset.
     Direct,
     /// By way of the page cache, at the file's end.
@@ -99,12 +99,12 @@ pub enum Way {
 ///
 /// # Errors
 /// If the file system has no direct writes.
-pub fn set(file: &File, way: Way) -> io::Result<()> {
+pub fn set(file: &File, way: WriteMode) -> io::Result<()> {
     let flags = OFlag::from_bits_retain(fcntl(file, FcntlArg::F_GETFL)?);
     let flags = flags.difference(OFlag::O_DIRECT | OFlag::O_APPEND)
         | match way {
-            Way::Direct => OFlag::O_DIRECT,
-            Way::Appended => OFlag::O_APPEND,
+            WriteMode::Direct => OFlag::O_DIRECT,
+            WriteMode::Appended => OFlag::O_APPEND,
         };
     fcntl(file, FcntlArg::F_SETFL(flags))?;
     Ok(())
@@ -136,12 +136,12 @@ mod tests {
         };
         assert!(memory <= BLOCK);
         assert_eq!(file.metadata().unwrap().len(), 0);
-        set(&file, Way::Direct).unwrap();
+        set(&file, WriteMode::Direct).unwrap();
         let block = Box::new(Aligned([7; BLOCK]));
         file.write_all_at(&block.0, 0).unwrap();
         let unaligned = file.write_all_at(&block.0[..100], 0);
         assert_eq!(unaligned.unwrap_err().raw_os_error(), Some(libc::EINVAL));
-        set(&file, Way::Appended).unwrap();
+        set(&file, WriteMode::Appended).unwrap();
         file.write_all(b"end").unwrap();
         assert_eq!(file.metadata().unwrap().len(), BLOCK as u64 + 3);
     }

@@ -173,13 +173,13 @@ mod tests {
 
     #[test]
     fn what_was_written_past_it_is_not_held() {
-        use crate::direct_io::{self, BLOCK, Way};
+        use crate::direct_io::{self, BLOCK, WriteMode};
         let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         if direct_io::alignment(&file).is_none() {
             println!("no direct writes here");
             return;
         }
-        direct_io::set(&file, Way::Direct).unwrap();
+        direct_io::set(&file, WriteMode::Direct).unwrap();
         let memory = vec![7; 3 * BLOCK];
         let begin = memory.as_ptr().align_offset(BLOCK);
         file.write_all(&memory[begin..begin + 2 * BLOCK]).unwrap();

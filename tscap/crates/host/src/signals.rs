@@ -30,7 +30,7 @@ const FILE_TOO_LARGE: c_int = libc::SIGXFSZ;
 
 /// What somebody wants of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum SignalRequest {
     /// To end, by the signal with this number.
     End(c_int),
     /// To say how far it is (SIGUSR1).
@@ -118,7 +118,7 @@ fn set(number: c_int, handler: libc::sighandler_t) -> io::Result<()> {
 
 /// Waits until signals have come, or for [`tell`], and gives what is asked for by now. The same
 /// signal twice is one.
-pub fn wait() -> Vec<Asked> {
+pub fn wait() -> Vec<SignalRequest> {
     // SAFETY: the semaphore was made by `catch`. Another signal may interrupt the call.
     while unsafe { libc::sem_wait(NEWS.pointer()) } != 0 {}
     let came = CAME.swap(0, Ordering::AcqRel);
@@ -126,12 +126,12 @@ pub fn wait() -> Vec<Asked> {
     numbers.filter_map(meaning).collect()
 }
 
-fn meaning(number: c_int) -> Option<Asked> {
+fn meaning(number: c_int) -> Option<SignalRequest> {
     match number {
-        libc::SIGUSR1 => Some(Asked::Counts),
-        libc::SIGUSR2 => Some(Asked::NextFile),
+        libc::SIGUSR1 => Some(SignalRequest::Counts),
+        libc::SIGUSR2 => Some(SignalRequest::NextFile),
         FILE_TOO_LARGE | libc::SIGPIPE => None,
-        number => Some(Asked::End(number)),
+        number => Some(SignalRequest::End(number)),
     }
 }
 
@@ -177,7 +177,7 @@ mod tests {
         let mut all: Vec<_> = caught.chain(faults).chain(left_alone).collect();
         all.sort_unstable();
         assert_eq!(all, (1..32).collect::<Vec<_>>());
-        assert_eq!(meaning(libc::SIGRTMAX()), Some(Asked::End(64)));
+        assert_eq!(meaning(libc::SIGRTMAX()), Some(SignalRequest::End(64)));
         assert_eq!(bit(libc::SIGRTMAX()), 1 << 63);
     }
 }

@@ -16,7 +16,7 @@ const FILE: &str = "/etc/tscap/members";
 
 /// Something that is not a capture, and takes the same capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum PrivilegedTask {
     /// Take the frames of an interface in use from the network stack.
     TakeInterface,
     /// Change settings of interfaces, or give back what a journal says was changed.
@@ -27,7 +27,7 @@ pub enum Act {
     Send,
 }
 
-impl Act {
+impl PrivilegedTask {
     const ALL: [Self; 4] = [
         Self::TakeInterface,
         Self::ChangeSettings,
@@ -68,14 +68,14 @@ impl Act {
 ///
 /// # Errors
 /// If one is not, or the administrator's file can't be understood.
-pub fn check(acts: &[Act]) -> Result<(), Failure> {
+pub fn check(acts: &[PrivilegedTask]) -> Result<(), Failure> {
     match caps::are_of_file() {
         true => check_member(acts, Path::new(FILE)),
         false => Ok(()),
     }
 }
 
-fn check_member(acts: &[Act], file: &Path) -> Result<(), Failure> {
+fn check_member(acts: &[PrivilegedTask], file: &Path) -> Result<(), Failure> {
     if acts.is_empty() {
         return Ok(());
     }
@@ -95,7 +95,7 @@ fn check_member(acts: &[Act], file: &Path) -> Result<(), Failure> {
 }
 
 /// What the file allows; nothing if there is none.
-fn allowed(path: &Path) -> Result<Vec<Act>, Failure> {
+fn allowed(path: &Path) -> Result<Vec<PrivilegedTask>, Failure> {
     let what = || {
         let path = path.display();
         format!("cannot tell from {path} what members of the group may do")
@@ -120,17 +120,21 @@ fn allowed(path: &Path) -> Result<Vec<Act>, Failure> {
         );
     }
     parse(&text).map_err(|word| {
-        let words = Act::ALL.map(Act::word).join(", ");
+        let words = PrivilegedTask::ALL.map(PrivilegedTask::word).join(", ");
         Failure::new(format!("{}: there is no {word:?}", what()))
             .hint(format!("each line has one of {words}, or begins with #"))
     })
 }
 
 /// The acts of a file, a word a line; or a word that is none.
-fn parse(text: &str) -> Result<Vec<Act>, &str> {
+fn parse(text: &str) -> Result<Vec<PrivilegedTask>, &str> {
     let lines = text.lines().map(str::trim);
     let words = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let act = |word| Act::ALL.into_iter().find(|act| act.word() == word);
+    let act = |word| {
+        PrivilegedTask::ALL
+            .into_iter()
+            .find(|act| act.word() == word)
+    };
     words.map(|word| act(word).ok_or(word)).collect()
 }
 
@@ -144,11 +148,14 @@ mod tests {
     #[test]
     fn a_file_has_a_word_a_line() {
         let text = "# for the lab\n\n  stamp\nsend\n";
-        assert_eq!(parse(text), Ok(vec![Act::Stamp, Act::Send]));
+        assert_eq!(
+            parse(text),
+            Ok(vec![PrivilegedTask::Stamp, PrivilegedTask::Send])
+        );
         assert_eq!(parse(""), Ok(Vec::new()));
         assert_eq!(parse("stamp send"), Err("stamp send"));
         assert_eq!(parse("#\nall"), Err("all"));
-        for act in Act::ALL {
+        for act in PrivilegedTask::ALL {
             assert_eq!(parse(act.word()), Ok(vec![act]));
         }
     }
@@ -157,9 +164,9 @@ mod tests {
     fn a_member_captures_and_the_rest_is_by_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("members");
-        let says = |acts: &[Act]| check_member(acts, &file).map_err(|it| it.to_string());
+        let says = |acts: &[PrivilegedTask]| check_member(acts, &file).map_err(|it| it.to_string());
         assert_eq!(says(&[]), Ok(()));
-        for act in Act::ALL {
+        for act in PrivilegedTask::ALL {
             let refused = says(&[act]).unwrap_err();
             let line = format!("a line {} in {}", act.word(), file.display());
             assert!(refused.contains(&line), "{refused}");
@@ -168,26 +175,26 @@ mod tests {
             return;
         }
         fs::write(&file, "stamp\n").unwrap();
-        assert_eq!(says(&[Act::Stamp]), Ok(()));
-        let refused = says(&[Act::Stamp, Act::Send]).unwrap_err();
+        assert_eq!(says(&[PrivilegedTask::Stamp]), Ok(()));
+        let refused = says(&[PrivilegedTask::Stamp, PrivilegedTask::Send]).unwrap_err();
         assert!(refused.contains("gen --src"), "{refused}");
         fs::write(&file, "stamps\n").unwrap();
-        let refused = says(&[Act::Stamp]).unwrap_err();
+        let refused = says(&[PrivilegedTask::Stamp]).unwrap_err();
         assert!(refused.contains("there is no \"stamps\""), "{refused}");
         // What others may write says nothing.
         fs::write(&file, "stamp\n").unwrap();
         fs::set_permissions(&file, Permissions::from_mode(0o664)).unwrap();
-        let refused = says(&[Act::Stamp]).unwrap_err();
+        let refused = says(&[PrivilegedTask::Stamp]).unwrap_err();
         assert!(refused.contains("others than root may write"), "{refused}");
         fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
         std::os::unix::fs::chown(&file, Some(65_534), None).unwrap();
-        let refused = says(&[Act::Stamp]).unwrap_err();
+        let refused = says(&[PrivilegedTask::Stamp]).unwrap_err();
         assert!(refused.contains("others than root may write"), "{refused}");
     }
 
     /// Tests have what privileges they have from who started them.
     #[test]
     fn nothing_is_refused_to_who_has_privileges_without_the_file() {
-        check(&Act::ALL).unwrap();
+        check(&PrivilegedTask::ALL).unwrap();
     }
 }

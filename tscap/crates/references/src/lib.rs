@@ -1,14 +1,14 @@
 //! Clocks beside the host's: NTP servers, PTP devices and network cards, the clock that follows one
 //! of them, and the log that a clock's readings are kept in.
 
-mod course;
+mod device_drift;
 mod followed;
 pub mod log;
 mod nic;
 pub mod ntp;
 mod phc;
 
-pub use course::{Course, a_second_after, known_by};
+pub use device_drift::{DeviceDrift, known_by, stamp_one_second_later};
 pub use followed::{Followed, FollowedClocks, Known};
 pub use nic::{NicClock, NicConversion, NicReading};
 pub use phc::{PhcBase, PhcClock, PhcOutcome, PhcSighting, PhcStatus};

@@ -116,7 +116,7 @@ impl NicClock {
         let unknown = match clock.observe(&bracket) {
             CounterOutcome::PassedOver => {
                 // Nothing else proves that the device was not set by less than that shows.
-                clock.cover_what_hid();
+                clock.widen_for_unseen_steps();
                 return false;
             }
             CounterOutcome::Used { unknown } => unknown.is_some(),

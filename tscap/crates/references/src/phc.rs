@@ -283,9 +283,9 @@ impl PhcBase {
         if near(0, NS_PER_S / 2) {
             return (Self::Utc, 0);
         }
-        let told = tai_offset_s != 0;
+        let reported = tai_offset_s != 0;
         let seconds = TAI_OFFSETS_S
-            .filter(|_| !told)
+            .filter(|_| !reported)
             .find(|s| near(*s, NS_PER_S / 10));
         seconds.map_or((Self::Unknown, 0), |s| (Self::Tai, s))
     }

@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::facts::mitigations;
 use super::figure::Figure;
 use super::glossary::Words;
-use super::layout::{Layout, List, Told, Worth};
+use super::layout::{Importance, Layout, List, TextWriter};
 use super::table::{Table, markup};
 use super::words::command;
 use tscap_results::envelope::Envelope;
@@ -27,8 +27,8 @@ pub struct Document {
     /// Stands above the page.
     heading: &'static str,
     /// Of the sections that come.
-    worth: Worth,
-    sections: Vec<(Shown, Worth, Section)>,
+    importance: Importance,
+    sections: Vec<(Shown, Importance, Section)>,
 }
 
 /// Where a section is shown.
@@ -140,24 +140,24 @@ impl Section {
         Self::Conditions(facts, mitigations(machine).if_any())
     }
 
-    fn tell(&self, told: &mut Told) {
+    fn tell(&self, writer: &mut TextWriter) {
         match self {
-            Self::Notices(notices) => told.notices(notices),
+            Self::Notices(notices) => writer.notices(notices),
             Self::Title(title) | Self::Subtitle(title) => {
-                told.gap();
-                told.say(title, FLUSH);
+                writer.gap();
+                writer.say(title, FLUSH);
             }
-            Self::Gap => told.gap(),
-            Self::Titled(title, sentences) => told.section(title, sentences),
-            Self::Verdicts(verdicts) => told.verdicts(verdicts),
-            Self::Sentences(indent, sentences) => told.sentences(sentences, indent),
-            Self::Paragraph(sentence) | Self::Remark(sentence) => told.say(sentence, FLUSH),
-            Self::List(list) => told.list(list.clone()),
-            Self::Table(table) | Self::Folded(_, table) => told.table(table.clone()),
-            Self::Answer(table) => told.answer(table.clone()),
-            Self::Under(indent, table) => told.under(table.clone(), indent),
-            Self::Facts(facts) => told.facts(facts),
-            Self::Conditions(facts, _) => told.conditions(facts),
+            Self::Gap => writer.gap(),
+            Self::Titled(title, sentences) => writer.section(title, sentences),
+            Self::Verdicts(verdicts) => writer.verdicts(verdicts),
+            Self::Sentences(indent, sentences) => writer.sentences(sentences, indent),
+            Self::Paragraph(sentence) | Self::Remark(sentence) => writer.say(sentence, FLUSH),
+            Self::List(list) => writer.list(list.clone()),
+            Self::Table(table) | Self::Folded(_, table) => writer.table(table.clone()),
+            Self::Answer(table) => writer.answer(table.clone()),
+            Self::Under(indent, table) => writer.under(table.clone(), indent),
+            Self::Facts(facts) => writer.facts(facts),
+            Self::Conditions(facts, _) => writer.conditions(facts),
             Self::Figures(..) | Self::Ran { .. } | Self::Words(_) => {}
         }
     }
@@ -253,7 +253,7 @@ impl Document {
         Self {
             title: title.into(),
             heading,
-            worth: Worth::Answer,
+            importance: Importance::Answer,
             sections: Vec::new(),
         }
     }
@@ -273,13 +273,13 @@ impl Document {
     }
 
     /// The sections that follow are worth so much, where a text must fit a screen.
-    pub(super) fn worth(&mut self, worth: Worth) {
-        self.worth = worth;
+    pub(super) fn importance(&mut self, importance: Importance) {
+        self.importance = importance;
     }
 
     /// Behind the others.
     pub fn add(&mut self, shown: Shown, section: Section) {
-        self.sections.push((shown, self.worth, section));
+        self.sections.push((shown, self.importance, section));
     }
 
     /// All of them, behind the others.
@@ -301,15 +301,15 @@ impl Document {
 
     /// As text.
     pub fn text(&self, layout: Layout) -> String {
-        let mut told = Told::new(layout);
+        let mut writer = TextWriter::new(layout);
         let sections = self.sections.iter();
         sections
             .filter(|(shown, ..)| shown.is_in_text(layout.is_whole))
-            .for_each(|(_, worth, section)| {
-                told.worth(*worth);
-                section.tell(&mut told);
+            .for_each(|(_, importance, section)| {
+                writer.importance(*importance);
+                section.tell(&mut writer);
             });
-        told.finish()
+        writer.finish()
     }
 
     /// As one HTML page, with figures, that asks for nothing from elsewhere.

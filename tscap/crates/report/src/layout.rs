@@ -54,7 +54,7 @@ impl Layout {
 /// How soon a part is left out where an answer takes more than a screen; the last of each kind
 /// goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Worth {
+pub enum Importance {
     /// Stays in any case.
     Kept,
     /// What was asked for: shortened last.
@@ -66,10 +66,10 @@ pub enum Worth {
 }
 
 /// A text that grows, part by part.
-pub(super) struct Told {
+pub(super) struct TextWriter {
     layout: Layout,
     /// Of the parts that come.
-    worth: Worth,
+    importance: Importance,
     /// The next part stands apart.
     is_apart: bool,
     /// It has been said that -v tells more.
@@ -90,7 +90,7 @@ enum Step {
 
 /// Lines that stay or go together, or a list that can be shortened.
 struct Part {
-    worth: Worth,
+    importance: Importance,
     /// An empty line stands before it, unless it is the first one.
     is_apart: bool,
     body: Body,
@@ -131,12 +131,12 @@ pub struct List {
     pub advice: &'static str,
 }
 
-impl Told {
+impl TextWriter {
     /// Nothing yet.
     pub fn new(layout: Layout) -> Self {
         Self {
             layout,
-            worth: Worth::Answer,
+            importance: Importance::Answer,
             is_apart: false,
             says_more: false,
             parts: Vec::new(),
@@ -170,12 +170,12 @@ impl Told {
             folded = shown;
         }
         let lines = folded.concat();
-        self.push(Worth::Kept, Body::Lines(lines));
+        self.push(Importance::Kept, Body::Lines(lines));
     }
 
     /// The parts that follow are worth so much.
-    pub fn worth(&mut self, worth: Worth) {
-        self.worth = worth;
+    pub fn importance(&mut self, importance: Importance) {
+        self.importance = importance;
     }
 
     /// An empty line, unless nothing stands above.
@@ -186,7 +186,7 @@ impl Told {
     /// A sentence in lines that fit, each after `indent`.
     pub fn say(&mut self, text: &str, indent: &str) {
         let lines = self.folded(text, indent);
-        self.push(self.worth, Body::Lines(lines));
+        self.push(self.importance, Body::Lines(lines));
     }
 
     /// Sentences, each in lines of its own.
@@ -198,10 +198,10 @@ impl Told {
         indented_within(text, indent, self.layout.columns.min(PROSE))
     }
 
-    fn push(&mut self, worth: Worth, body: Body) {
+    fn push(&mut self, importance: Importance, body: Body) {
         let is_apart = std::mem::take(&mut self.is_apart);
         self.parts.push(Part {
-            worth,
+            importance,
             is_apart,
             body,
         });
@@ -219,14 +219,14 @@ impl Told {
             None => sentences.push(title),
         }
         for lines in sentences {
-            self.push(self.worth, Body::Lines(lines));
+            self.push(self.importance, Body::Lines(lines));
         }
     }
 
     /// Verdicts, of which so many are told as there is room for.
     pub fn verdicts(&mut self, verdicts: &[String]) {
         let entries = verdicts.iter().map(|it| self.folded(it, "  ")).collect();
-        let worth = std::mem::replace(&mut self.worth, Worth::Account);
+        let importance = std::mem::replace(&mut self.importance, Importance::Account);
         self.list(List {
             head: "Verdicts".to_owned(),
             entries,
@@ -234,7 +234,7 @@ impl Told {
             name: "verdict",
             advice: "-v tells all of it",
         });
-        self.worth = worth;
+        self.importance = importance;
     }
 
     /// A table, apart from what stands above.
@@ -265,13 +265,13 @@ impl Told {
             left_out: 0,
             is_narrow: false,
         };
-        self.push(self.worth, Body::Table(shown));
+        self.push(self.importance, Body::Table(shown));
     }
 
     /// A list, apart from what stands above.
     pub fn list(&mut self, list: List) {
         self.gap();
-        self.push(self.worth, Body::List(list));
+        self.push(self.importance, Body::List(list));
     }
 
     /// Where and how it was measured: in a sentence unless all is told.
@@ -283,7 +283,7 @@ impl Told {
         }
         for row in facts.rows.iter().filter(|row| WORTH.contains(&&*row[0])) {
             let lines = self.folded(&format!("{}: {}", row[0], row[1]), "");
-            self.push(Worth::Account, Body::Lines(lines));
+            self.push(Importance::Account, Body::Lines(lines));
         }
         let brief = BRIEF.iter().filter_map(|name| {
             let row = facts.rows.iter().find(|row| row[0] == *name)?;
@@ -295,11 +295,11 @@ impl Told {
         let begin = if is_placed { "On " } else { "method: " };
         let lines = self.folded(&format!("{begin}{}; -v tells more", brief.join("; ")), "");
         // Of several measurements those of the first.
-        let worth = match std::mem::replace(&mut self.says_more, true) {
-            false => Worth::Kept,
-            true => Worth::Detail,
+        let importance = match std::mem::replace(&mut self.says_more, true) {
+            false => Importance::Kept,
+            true => Importance::Detail,
         };
-        self.push(worth, Body::Lines(lines));
+        self.push(importance, Body::Lines(lines));
     }
 
     /// Names and facts, a line each.
@@ -307,7 +307,7 @@ impl Told {
         self.gap();
         for row in &facts.rows {
             let lines = self.fact(row);
-            self.push(self.worth, Body::Lines(lines));
+            self.push(self.importance, Body::Lines(lines));
         }
     }
 
@@ -348,17 +348,22 @@ impl Told {
     fn shorten(&mut self) {
         if !self.says_more && self.beyond() > 0 {
             self.gap();
-            self.push(Worth::Kept, Body::Lines(vec!["-v tells more".to_owned()]));
+            self.push(
+                Importance::Kept,
+                Body::Lines(vec!["-v tells more".to_owned()]),
+            );
         }
-        for worth in [Worth::Detail, Worth::Account, Worth::Answer] {
+        for importance in [Importance::Detail, Importance::Account, Importance::Answer] {
             for step in [Step::Fewer, Step::Gone, Step::Least] {
                 for at in (0..self.parts.len()).rev() {
-                    if self.parts[at].worth != worth {
+                    if self.parts[at].importance != importance {
                         continue;
                     }
                     // The first answer is not left out, however long the rest is.
-                    let is_first = !self.parts[..at].iter().any(|it| it.worth == worth);
-                    let may_go = worth != Worth::Answer || !is_first;
+                    let is_first = !self.parts[..at]
+                        .iter()
+                        .any(|it| it.importance == importance);
+                    let may_go = importance != Importance::Answer || !is_first;
                     if step == Step::Gone && !may_go {
                         continue;
                     }

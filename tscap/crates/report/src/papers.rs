@@ -34,11 +34,11 @@ impl Papers<'_> {
         let title = "The papers' experiments on this machine";
         let mut document = Document::new(title, title);
         if let Some(comparison) = self.comparison {
-            told_stamps(&mut document, comparison);
+            add_stamps(&mut document, comparison);
             stamps(&mut document, comparison);
         }
         if let Some(sweep) = self.sweep {
-            told_losses(&mut document, sweep);
+            add_losses(&mut document, sweep);
             losses(&mut document, sweep);
         }
         let words = match self.comparison {
@@ -51,7 +51,7 @@ impl Papers<'_> {
 }
 
 /// As text, without the figures.
-fn told_stamps(document: &mut Document, comparison: &Comparison) {
+fn add_stamps(document: &mut Document, comparison: &Comparison) {
     let tables = [
         Some(tables::beside_paper(comparison)),
         tables::losses(comparison),
@@ -64,7 +64,7 @@ fn told_stamps(document: &mut Document, comparison: &Comparison) {
 }
 
 /// The same of losses.
-fn told_losses(document: &mut Document, sweep: &Sweep) {
+fn add_losses(document: &mut Document, sweep: &Sweep) {
     let conditions = conditions(&sweep.about.machine);
     let tables = [Some(lossless()), sessions(sweep), Some(conditions)];
     let tables = tables.into_iter().flatten().map(Section::Table);

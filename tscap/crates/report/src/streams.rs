@@ -1,7 +1,7 @@
 //! What came through of the streams of `tscap gen`, on a terminal.
 
 use super::document::{Document, FLUSH, INDENTED, Section, Shown};
-use super::layout::Worth;
+use super::layout::Importance;
 use super::table::{Table, columns};
 use super::words::{maybe, number, whole};
 use tscap_base::text::escaped::escaped;
@@ -21,7 +21,7 @@ pub fn document(report: &StreamReport) -> Document {
         let name = interface.name.as_deref();
         let name = name.map_or("(unnamed interface)".into(), escaped);
         let account = format!("{name}: {}", interface.counts);
-        document.worth(Worth::Answer);
+        document.importance(Importance::Answer);
         document.add(Shown::Everywhere, Section::Title(account));
         for stream in &interface.streams {
             figures_of(&mut document, stream);
@@ -29,7 +29,7 @@ pub fn document(report: &StreamReport) -> Document {
         let beside = beside(&interface.streams).map(Section::Table);
         document.add_all(Shown::Brief, beside);
         if !interface.streams.is_empty() {
-            document.worth(Worth::Account);
+            document.importance(Importance::Account);
             let basis = Section::Sentences(FLUSH, basis(interface));
             document.add_all(Shown::Everywhere, [Section::Gap, basis]);
         }

@@ -59,14 +59,14 @@ impl Envelope {
         let Some(captured) = &self.captured else {
             return format!("{}, {}", self.machine.cpu, self.machine.kernel);
         };
-        let told = captured.iter().filter_map(|origin| {
+        let reported = captured.iter().filter_map(|origin| {
             let parts = [&origin.hardware, &origin.os].into_iter().flatten();
             let parts: Vec<_> = parts.map(|part| escaped(part)).collect();
             (!parts.is_empty()).then(|| parts.join(", "))
         });
-        match told.collect::<Vec<_>>() {
-            told if told.is_empty() => "a machine that the file does not name".into(),
-            told => told.join("; "),
+        match reported.collect::<Vec<_>>() {
+            reported if reported.is_empty() => "a machine that the file does not name".into(),
+            reported => reported.join("; "),
         }
     }
 }

@@ -20,7 +20,7 @@ const PUBLISHED_NS: u64 = 20_000_000;
 /// CLOCK_MONOTONIC_RAW is read this often, ns: intervals of a counter go by its rate.
 const RAW_EVERY_NS: u64 = 1_000_000_000;
 /// The latest figures are told this often, ns.
-const TOLD_EVERY_NS: u64 = 1_000_000_000;
+const REPORT_EVERY_NS: u64 = 1_000_000_000;
 
 /// What the thread and the control task tell each other.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub(super) struct Drain<S: Sink> {
     sink: S,
     shared: Arc<Shared<S::Latest>>,
     next_raw: MonoNs,
-    next_told: MonoNs,
+    next_report: MonoNs,
     is_corrupt: bool,
 }
 
@@ -92,7 +92,7 @@ impl<S: Sink> Drain<S> {
                 latest: Mutex::default(),
             }),
             next_raw: now,
-            next_told: MonoNs(now.0 + TOLD_EVERY_NS),
+            next_report: MonoNs(now.0 + REPORT_EVERY_NS),
             is_corrupt: false,
         }
     }
@@ -246,11 +246,11 @@ impl<S: Sink> Drain<S> {
         let shared = &self.shared;
         shared.counted.store(progress.counted, Ordering::Relaxed);
         shared.open.store(progress.open, Ordering::Relaxed);
-        if now >= self.next_told
+        if now >= self.next_report
             && let Ok(mut latest) = shared.latest.try_lock()
         {
             *latest = Some(self.sink.latest(&self.tracker));
-            self.next_told = MonoNs(now.0 + TOLD_EVERY_NS);
+            self.next_report = MonoNs(now.0 + REPORT_EVERY_NS);
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tscap_base::failure::{Context as _, Failure};
-use tscap_capture::going_on::give_up_the_rest;
-use tscap_capture::{Counter, Event, Listener};
+use tscap_capture::going_on::drop_other_privileges;
+use tscap_capture::{Counter, Event, Reporter};
 use tscap_clock::{RawStamp, StampPath, Tracker};
 use tscap_common::hook::Slot;
 use tscap_file::accounting::Outcomes;
@@ -51,12 +51,12 @@ pub trait Live {
     fn give_up_privileges(
         &mut self,
         makes_files: bool,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> Result<(), Failure>;
 
     /// Looks after programs and counters; to be called some times a second. Says why the
     /// measurement is over, if it is.
-    fn look_after(&mut self, hear: &mut dyn FnMut(Event)) -> Option<Over>;
+    fn supervise(&mut self, on_event: &mut dyn FnMut(Event)) -> Option<EndReason>;
 
     /// The latest second, unless it was taken before.
     fn take_latest(&self) -> Option<Self::Latest>;
@@ -64,7 +64,7 @@ pub trait Live {
 
 /// Why a measurement ends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum EndReason {
     /// As many packets as asked for were counted.
     Count,
     /// An interface is gone, or its program.
@@ -145,12 +145,12 @@ impl<S: Sink, P: Points> Draining<S, P> {
         &mut self,
         needed: Vec<Capability>,
         makes_files: bool,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> Result<(), Failure> {
         let counters = &self.loaded.counters;
         let reads = || counters.seen().is_ok();
-        let told = &mut Listener::new(hear);
-        give_up_the_rest(self.points.changes(), needed, makes_files, &reads, told)
+        let reporter = &mut Reporter::new(on_event);
+        drop_other_privileges(self.points.changes(), needed, makes_files, &reads, reporter)
     }
 
     /// How far it is.
@@ -168,13 +168,18 @@ impl<S: Sink, P: Points> Draining<S, P> {
         latest.ok().and_then(|mut latest| latest.take())
     }
 
-    /// As [`Live::look_after`]; it is over when `most` packets are counted.
-    pub fn look_after(&mut self, most: Option<u64>, hear: &mut dyn FnMut(Event)) -> Option<Over> {
+    /// As [`Live::supervise`]; it is over when `most` packets are counted.
+    pub fn supervise(
+        &mut self,
+        most: Option<u64>,
+        on_event: &mut dyn FnMut(Event),
+    ) -> Option<EndReason> {
         let shared = &self.worker.shared;
         if self.checked.elapsed() >= CHECK_EVERY {
             self.checked = Instant::now();
             if let Some(counter) = &mut self.counter
-                && let Some(found) = counter.recheck(self.loaded.object(), &mut Listener::new(hear))
+                && let Some(found) =
+                    counter.recheck(self.loaded.object(), &mut Reporter::new(on_event))
                 && let Ok(mut place) = shared.recalibrated.lock()
             {
                 *place = Some(found);
@@ -183,9 +188,9 @@ impl<S: Sink, P: Points> Draining<S, P> {
         let is_corrupt = shared.is_corrupt.load(Ordering::Relaxed);
         let counted = shared.counted.load(Ordering::Relaxed);
         match () {
-            () if is_corrupt => Some(Over::Corrupt),
-            () if most.is_some_and(|most| counted >= most) => Some(Over::Count),
-            () if self.points.is_gone() => Some(Over::InterfaceGone),
+            () if is_corrupt => Some(EndReason::Corrupt),
+            () if most.is_some_and(|most| counted >= most) => Some(EndReason::Count),
+            () if self.points.is_gone() => Some(EndReason::InterfaceGone),
             () => None,
         }
     }

@@ -17,7 +17,7 @@ mod session;
 mod sink;
 
 pub use attaching::{by_filter, not_attached};
-pub use draining::{Draining, Ended, Live, Over, Points};
+pub use draining::{Draining, EndReason, Ended, Live, Points};
 pub use machine::{Machine, open_counter, read_clock};
 pub use records::{Frames, Keys, Records};
 pub use session::{Beginning, Recorded, Session, SessionPlan};

@@ -2,7 +2,7 @@
 
 use tscap_base::failure::{Context as _, Failure};
 use tscap_base::kernel_files::KernelFiles;
-use tscap_capture::{ClockChoice, Counter, Event, Listener, check, first_of};
+use tscap_capture::{ClockChoice, Counter, Event, Reporter, check, first_of};
 use tscap_clock::{HostClocks, RawStamp, StampPath, Tracker, TscPath};
 use tscap_common::key::KeyOf;
 use tscap_filter::Filter;
@@ -81,7 +81,7 @@ pub struct Beginning<'a> {
 }
 
 impl Session {
-    /// Loads programs as asked for, and reads their clock. `hear` is told what a user should
+    /// Loads programs as asked for, and reads their clock. `on_event` is told what a user should
     /// know. Safe to cancel.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl Session {
     pub async fn open(
         machine: &Machine,
         plan: &SessionPlan<'_>,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> Result<Self, Failure> {
         let mut producers = machine.cpus.clone();
         let mut possible = machine.possible_cpus;
@@ -144,8 +144,8 @@ impl Session {
         let clock = (plan.clock, plan.tsc_path);
         let (mut loaded, path, _, mut tracker) = read_clock(clock, machine.takes_tsc, load).await?;
         let counter = open_counter(path, &producers, loaded.object(), &mut tracker)?;
-        let told = &mut Listener::new(hear);
-        counter.iter().for_each(|counter| counter.say(told));
+        let reporter = &mut Reporter::new(on_event);
+        counter.iter().for_each(|counter| counter.say(reporter));
         let rings = loaded.rings.take().expect("taken here only");
         let mut consumers = Consumer::all(rings);
         let offsets = counter.as_ref().map(Counter::offsets).unwrap_or_default();

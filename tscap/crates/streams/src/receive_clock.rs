@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::sender_clock::{HostMoment, SenderClock};
 use tscap_clock::{CounterReport, FileNs, RawStamp, RealNs, Segment, StampSource, TaiNs, TimeBase};
-use tscap_file::pcapng::{ClockOption, InterfaceOption, Kinship, StatisticsOption, TimesClock};
+use tscap_file::pcapng::{
+    ClockOption, ClockRelation, InterfaceOption, StatisticsOption, TimesClock,
+};
 use tscap_time::NS_PER_S;
 
 /// The clock of an interface, gathered from all of its statistics blocks.
@@ -86,7 +88,7 @@ impl ReceiveClock {
 
     /// Whether times are by the clock of one host.
     fn is_the_hosts(&self) -> bool {
-        let is_one = self.times.kinship(&self.times) == Kinship::Same;
+        let is_one = self.times.kinship(&self.times) == ClockRelation::Same;
         is_one && self.times.reference().is_none()
     }
 

@@ -16,10 +16,10 @@ impl Following {
     /// If it does not.
     pub async fn start(
         plan: Option<&ReferencePlan>,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> Result<Self, Failure> {
         Ok(Self(match plan {
-            Some(plan) => Some(Follower::start(plan, hear).await?),
+            Some(plan) => Some(Follower::start(plan, on_event).await?),
             None => None,
         }))
     }
@@ -45,9 +45,9 @@ impl Following {
     }
 
     /// Takes in what the reference says.
-    pub fn turn(&mut self, hear: &mut dyn FnMut(Event)) {
+    pub fn turn(&mut self, on_event: &mut dyn FnMut(Event)) {
         if let Some(follower) = &mut self.0 {
-            follower.turn(hear);
+            follower.turn(on_event);
         }
     }
 
@@ -56,11 +56,11 @@ impl Following {
     pub async fn beside<T>(
         &mut self,
         work: impl AsyncFnOnce(&mut dyn FnMut(Event)) -> T,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> T {
         let mut waiting = Vec::new();
         let done = {
-            let mut work = std::pin::pin!(work(hear));
+            let mut work = std::pin::pin!(work(on_event));
             loop {
                 tokio::select! {
                     done = &mut work => break done,
@@ -68,7 +68,7 @@ impl Following {
                 }
             }
         };
-        waiting.into_iter().for_each(hear);
+        waiting.into_iter().for_each(on_event);
         done
     }
 }

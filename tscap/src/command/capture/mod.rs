@@ -4,15 +4,15 @@ mod account;
 mod console;
 mod fields;
 mod follow;
-mod listeners;
 mod metrics;
+mod reporters;
 mod short;
 mod view;
 
 use std::io::{self, IsTerminal as _};
 
 use self::follow::Following;
-use self::listeners::Listeners;
+use self::reporters::Reporters;
 use super::keys::Keys;
 use super::service::Service;
 use super::signals::{self, Signals};
@@ -48,29 +48,29 @@ async fn session(
     capture: &Capture,
 ) -> Result<(Exit, Option<Summary>), Failure> {
     let service = Service::from_env()?;
-    let mut listeners = Listeners::of(plan, &service)?;
+    let mut reporters = Reporters::of(plan, &service)?;
     // First of all, so that no signal finds the machine half changed.
     let mut signals = Signals::new()?;
     let started = tokio::select! {
-        started = start(plan, capture, &mut listeners) => started,
+        started = start(plan, capture, &mut reporters) => started,
         () = signals.next() => {
-            listeners.end(None);
+            reporters.end(None);
             return Ok((Exit::Success, None));
         }
     };
     let (running, mut following) = match started {
         Ok(running) => running,
         Err(failure) => {
-            listeners.end(None);
+            reporters.end(None);
             return Err(failure);
         }
     };
-    listeners.console.give_up_capabilities();
+    reporters.console.give_up_capabilities();
     signals.give_up_capabilities();
     let mut keys = plan.is_view.then(Keys::new).flatten();
     let pulse = running.pulse();
     let (running, stop) = tokio::select! {
-        watched = watch((running, &mut following), &mut signals, &mut keys, &mut listeners) => watched,
+        watched = watch((running, &mut following), &mut signals, &mut keys, &mut reporters) => watched,
         never = service.watch(|| pulse.beats()) => match never {},
     };
     service.stopping();
@@ -78,13 +78,13 @@ async fn session(
     // service manager has a limit of its own for that.
     let mut turns = 0;
     let asked = async || signals.next().await;
-    let mut hear = |event| listeners.hear(&event);
+    let mut on_event = |event| reporters.report(&event);
     let ended = tokio::select! {
-        ended = running.finish(stop, asked, &mut hear) => ended,
+        ended = running.finish(stop, asked, &mut on_event) => ended,
         never = service.watch(|| { turns += 1; vec![turns] }) => match never {},
     };
     let summary = ended.as_ref().ok().and_then(|it| it.summary.as_ref());
-    listeners.end(summary);
+    reporters.end(summary);
     let ended = ended?;
     Ok((exit(&ended), ended.summary))
 }
@@ -93,16 +93,19 @@ async fn session(
 async fn start(
     plan: &CapturePlan,
     capture: &Capture,
-    listeners: &mut Listeners<'_>,
+    reporters: &mut Reporters<'_>,
 ) -> Result<(Running, Following), Failure> {
-    let mut hear = |event| listeners.hear(&event);
-    let mut following = Following::start(plan.reference.as_ref(), &mut hear).await?;
+    let mut on_event = |event| reporters.report(&event);
+    let mut following = Following::start(plan.reference.as_ref(), &mut on_event).await?;
     let capture = Capture {
         reference: following.followed(),
         ..capture.clone()
     };
     let running = following
-        .beside(async |hear| capture.start(hear).await, &mut hear)
+        .beside(
+            async |on_event| capture.start(on_event).await,
+            &mut on_event,
+        )
         .await?;
     following.capture_began();
     Ok((running, following))
@@ -113,7 +116,7 @@ async fn watch(
     (mut running, following): (Running, &mut Following),
     signals: &mut Signals,
     keys: &mut Option<Keys>,
-    listeners: &mut Listeners<'_>,
+    reporters: &mut Reporters<'_>,
 ) -> (Running, Stop) {
     let end_key = async {
         match keys {
@@ -122,13 +125,13 @@ async fn watch(
         }
     };
     let stop = tokio::select! {
-        stop = tell_all(&mut running, following, listeners) => stop,
+        stop = tell_all(&mut running, following, reporters) => stop,
         () = signals.next() => Ok(Stop::Signal),
         () = end_key => Ok(Stop::Key),
     };
     let stop = stop.unwrap_or_else(|failure| {
         // What has been captured is worth finishing all the same.
-        listeners.console.error(&failure.to_string());
+        reporters.console.error(&failure.to_string());
         Stop::InternalError
     });
     (running, stop)
@@ -137,22 +140,25 @@ async fn watch(
 async fn tell_all(
     running: &mut Running,
     following: &mut Following,
-    listeners: &mut Listeners<'_>,
+    reporters: &mut Reporters<'_>,
 ) -> Result<Stop, Failure> {
-    let mut hear = |event| listeners.hear(&event);
+    let mut on_event = |event| reporters.report(&event);
     let ready = following
-        .beside(async |hear| running.ready(hear).await, &mut hear)
+        .beside(
+            async |on_event| running.ready(on_event).await,
+            &mut on_event,
+        )
         .await?;
-    listeners.ready(&ready);
+    reporters.ready(&ready);
     loop {
         let event = tokio::select! {
             event = running.next_event() => event?,
             () = following.due() => {
-                following.turn(&mut |event| listeners.hear(&event));
+                following.turn(&mut |event| reporters.report(&event));
                 continue;
             }
             () = signals::counts_wanted() => {
-                listeners.counts(&running.progress()?);
+                reporters.counts(&running.progress()?);
                 continue;
             }
             () = signals::next_file_wanted() => {
@@ -162,7 +168,7 @@ async fn tell_all(
         };
         match event {
             Event::Stopped(stop) => return Ok(stop),
-            event => listeners.hear(&event),
+            event => reporters.report(&event),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::ntp::hear;
+use super::ntp::print_event;
 use super::references::warn;
 use super::{READ_EVERY, VERSION};
 use crate::command::measuring::layout;
@@ -100,10 +100,12 @@ pub(super) async fn session(plan: &ClockPlan, interface: &str) -> Result<Exit, F
         tracker = first_brackets(StampSource::Tsc, &mut clocks) => tracker?,
         () = signals.next() => return Ok(Exit::Success),
     };
-    let mut audit = Audit::start(interface, &tracker, &mut |event| hear(plan.json, event))?;
+    let mut audit = Audit::start(interface, &tracker, &mut |event| {
+        print_event(plan.json, event)
+    })?;
     say(&format!("ready: {}", audit.ready()));
     signals.give_up_capabilities();
-    audit.give_up_privileges(false, &mut |event| hear(plan.json, event))?;
+    audit.give_up_privileges(false, &mut |event| print_event(plan.json, event))?;
     let started = Instant::now();
     let end = plan.duration.map(|time| started + time);
     let mut all = Figures::new();
@@ -160,7 +162,7 @@ fn turn(
     take: &mut dyn FnMut(&Stamped),
 ) {
     audit.turn(tracker, &mut |event| match event {
-        AuditEvent::Notice(event) => hear(json, event),
+        AuditEvent::Notice(event) => print_event(json, event),
         AuditEvent::Served(stamped) => {
             take(&stamped);
             if json {

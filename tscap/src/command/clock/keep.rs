@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::references::Looked;
+use super::references::ReferenceOutcome;
 use crate::command::print::say;
 use crate::command::report::{check_apart, check_writable, digest, write_page};
 use crate::command::{Context, Failure, Hint as _};
@@ -87,18 +87,18 @@ impl<'a> Keeper<'a> {
     }
 
     /// Takes in what a look at another reference came to.
-    pub fn observe_reference(&mut self, looked: &Looked, tracker: &Tracker) {
+    pub fn observe_reference(&mut self, looked: &ReferenceOutcome, tracker: &Tracker) {
         if self.log.is_none() && self.digest.is_none() {
             return;
         }
         match looked {
-            Looked::Seen(device, seen, status) => {
+            ReferenceOutcome::Seen(device, seen, status) => {
                 let device = device.to_string_lossy();
                 self.recorder
                     .observe_reference(&device, *seen, status, tracker);
             }
-            Looked::Jumped => self.recorder.restart_reference(),
-            Looked::Exchange(server, point) => self.recorder.observe_ntp(*server, *point),
+            ReferenceOutcome::Jumped => self.recorder.restart_reference(),
+            ReferenceOutcome::Exchange(server, point) => self.recorder.observe_ntp(*server, *point),
         }
     }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::Serialize;
 
-use super::references::{Looked, warn};
+use super::references::{ReferenceOutcome, warn};
 use super::table::Column;
 use crate::command::Failure;
 use crate::command::print::{json_line, print_if_read, say};
@@ -12,7 +12,7 @@ use tscap_base::text::numbers::{signed, span};
 use tscap_capture::{Event, Severity};
 use tscap_clock::{Status, Tracker};
 use tscap_references::ntp::{NtpPoint, NtpStatus, Rejects};
-use tscap_sources::ntp::{Beside, NtpEvent, NtpPlan, NtpReference, Teller};
+use tscap_sources::ntp::{NtpEvent, NtpPlan, NtpReference, NtpReporter, SharedWith};
 
 /// The servers, and what has been told of them.
 #[derive(Debug)]
@@ -20,12 +20,12 @@ pub(super) struct Ntp {
     /// Warnings are JSON objects.
     json: bool,
     reference: NtpReference,
-    teller: Teller,
+    ntp_reporter: NtpReporter,
 }
 
 /// The servers at a moment.
 #[derive(Debug, Serialize)]
-pub(super) struct NtpSaid {
+pub(super) struct NtpServerStatus {
     /// The server whose clock is known best, once there is one.
     pub server: Option<SocketAddr>,
     /// Servers that are followed.
@@ -56,12 +56,12 @@ struct ExchangeLine<'a> {
 
 impl Ntp {
     pub fn start(plan: &NtpPlan, json: bool, tracker: &Tracker) -> Result<Self, Failure> {
-        let mut hear = |event| hear(json, event);
-        let reference = NtpReference::start(plan, Beside::Nothing, tracker, &mut hear)?;
+        let mut on_event = |event| print_event(json, event);
+        let reference = NtpReference::start(plan, SharedWith::Nothing, tracker, &mut on_event)?;
         say(&format!("ready: {}", reference.ready()));
         Ok(Self {
             json,
-            teller: Teller::of(plan),
+            ntp_reporter: NtpReporter::of(plan),
             reference,
         })
     }
@@ -69,8 +69,9 @@ impl Ntp {
     /// Gives up what is not needed any more.
     pub fn give_up_privileges(&mut self, makes_files: bool) -> Result<(), Failure> {
         let json = self.json;
-        let mut hear = |event| hear(json, event);
-        self.reference.give_up_privileges(makes_files, &mut hear)
+        let mut on_event = |event| print_event(json, event);
+        self.reference
+            .give_up_privileges(makes_files, &mut on_event)
     }
 
     pub fn begin_anew(&mut self) {
@@ -78,30 +79,30 @@ impl Ntp {
     }
 
     /// Sends what is due and takes in what passed; gives the exchanges.
-    pub fn turn(&mut self, tracker: &Tracker) -> Vec<Looked> {
+    pub fn turn(&mut self, tracker: &Tracker) -> Vec<ReferenceOutcome> {
         let mut looked = Vec::new();
-        let (teller, json) = (&mut self.teller, self.json);
+        let (ntp_reporter, json) = (&mut self.ntp_reporter, self.json);
         self.reference.turn(tracker, &mut |event| {
             if let NtpEvent::Exchange(server, point) = &event {
-                looked.push(Looked::Exchange(*server, *point));
+                looked.push(ReferenceOutcome::Exchange(*server, *point));
                 say_exchange(json, *server, point);
             }
-            teller.hear(event, &mut |event| hear(json, event));
+            ntp_reporter.report(event, &mut |event| print_event(json, event));
         });
         looked
     }
 
     /// What is known when the host's clock has this `status`.
-    pub fn say(&mut self, status: &Status, tracker: &Tracker) -> NtpSaid {
+    pub fn say(&mut self, status: &Status, tracker: &Tracker) -> NtpServerStatus {
         let best = self.reference.best(status.tsc, tracker);
         if let Some((server, found)) = &best {
-            let mut hear = |event| hear(self.json, event);
-            self.teller
-                .compare(*server, found, status.utc_bound_ns, &mut hear);
+            let mut on_event = |event| print_event(self.json, event);
+            self.ntp_reporter
+                .compare(*server, found, status.utc_bound_ns, &mut on_event);
         }
         let (requests, replies, rejected) = self.reference.counts();
         let polling = self.reference.polling();
-        NtpSaid {
+        NtpServerStatus {
             server: best.map(|(server, _)| server),
             servers: self.reference.servers(),
             requests,
@@ -140,7 +141,7 @@ pub(super) fn columns(status: Option<&NtpStatus>) -> Vec<Column> {
 }
 
 /// What the programs have to say.
-pub(super) fn hear(json: bool, event: Event) {
+pub(super) fn print_event(json: bool, event: Event) {
     match event {
         Event::Notice(Severity::Warning | Severity::Error, text) => warn(json, &text),
         Event::Notice(Severity::Note, text) => say(&format!("note: {text}")),

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::json;
 
-use super::ntp::{self, Ntp, NtpSaid};
+use super::ntp::{self, Ntp, NtpServerStatus};
 use super::table::Column;
 use crate::command::Failure;
 use crate::command::print::{print_if_read, say};
 use tscap_base::text::numbers::{minus, signed, span};
-use tscap_capture::Listener;
-use tscap_capture::going_on::give_up_the_rest;
+use tscap_capture::Reporter;
+use tscap_capture::going_on::drop_other_privileges;
 use tscap_cli::ClockPlan;
 use tscap_clock::{Bracket, RawClock, Slew, Status, Tracker, TscCycles};
 use tscap_references::ntp::NtpPoint;
@@ -38,7 +38,7 @@ enum Other {
 
 /// What a look at another reference came to.
 #[derive(Debug)]
-pub(super) enum Looked {
+pub(super) enum ReferenceOutcome {
     /// An exchange with a server.
     Exchange(SocketAddr, NtpPoint),
     /// The host's clock beside a device.
@@ -57,7 +57,7 @@ pub(super) struct ReferenceStatus {
     other: Option<Kind>,
     /// It, once it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reference: Option<Said>,
+    reference: Option<ReferenceReport>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,9 +68,9 @@ enum Kind {
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Said {
+enum ReferenceReport {
     Device(Box<DeviceStatus>),
-    Ntp(Box<NtpSaid>),
+    Ntp(Box<NtpServerStatus>),
 }
 
 #[derive(Debug, Serialize)]
@@ -108,9 +108,9 @@ impl References {
             return ntp.give_up_privileges(makes_files);
         }
         let json = self.json;
-        let mut hear = |event| ntp::hear(json, event);
-        let told = &mut Listener::new(&mut hear);
-        give_up_the_rest((None, false), Vec::new(), makes_files, &|| true, told)
+        let mut on_event = |event| ntp::print_event(json, event);
+        let reporter = &mut Reporter::new(&mut on_event);
+        drop_other_privileges((None, false), Vec::new(), makes_files, &|| true, reporter)
     }
 
     /// After a jump of the counter nothing of before holds.
@@ -123,16 +123,18 @@ impl References {
     }
 
     /// Reads each that is due; says what became of looks at the one that was asked for.
-    pub fn read(&mut self, tracker: &Tracker) -> Vec<Looked> {
+    pub fn read(&mut self, tracker: &Tracker) -> Vec<ReferenceOutcome> {
         self.raw.observe(&Bracket::of_raw());
         match &mut self.other {
             Some(Other::Device(device)) => {
-                let mut hear = |event| ntp::hear(self.json, event);
-                let looked = device.look_if_due(tracker, &mut hear);
+                let mut on_event = |event| ntp::print_event(self.json, event);
+                let looked = device.look_if_due(tracker, &mut on_event);
                 let path = device.path().to_owned();
                 let looked = looked.map(|looked| match looked {
-                    reference::Looked::Seen(seen, status) => Looked::Seen(path, seen, status),
-                    reference::Looked::Jumped => Looked::Jumped,
+                    reference::LookOutcome::Seen(seen, status) => {
+                        ReferenceOutcome::Seen(path, seen, status)
+                    }
+                    reference::LookOutcome::Jumped => ReferenceOutcome::Jumped,
                 });
                 looked.into_iter().collect()
             }
@@ -150,11 +152,11 @@ impl References {
                 let said = status_of(device, status.tsc, tracker);
                 (
                     Some(Kind::Device),
-                    said.map(|it| Said::Device(Box::new(it))),
+                    said.map(|it| ReferenceReport::Device(Box::new(it))),
                 )
             }
             Some(Other::Ntp(ntp)) => {
-                let said = Said::Ntp(Box::new(ntp.say(status, tracker)));
+                let said = ReferenceReport::Ntp(Box::new(ntp.say(status, tracker)));
                 (Some(Kind::Ntp), Some(said))
             }
             None => (None, None),
@@ -181,11 +183,11 @@ impl ReferenceStatus {
             format!("it is {ahead} ns ahead of {name}, ±{bound}")
         };
         let reference = self.reference.as_ref().and_then(|said| match said {
-            Said::Device(said) => {
+            ReferenceReport::Device(said) => {
                 let (name, of) = (said.device.display().to_string(), &said.status);
                 Some(ahead(name, of.host_ahead_ns, of.bound_ns))
             }
-            Said::Ntp(said) => {
+            ReferenceReport::Ntp(said) => {
                 let (server, of) = (said.server?, said.status.as_ref()?);
                 let utc = span(of.utc_bound_ns);
                 let ahead = ahead(
@@ -218,15 +220,15 @@ impl ReferenceStatus {
         let said = self.reference.as_ref();
         if let Some(Kind::Ntp) = self.other {
             let said = said.and_then(|it| match it {
-                Said::Ntp(said) => Some(said),
-                Said::Device(_) => None,
+                ReferenceReport::Ntp(said) => Some(said),
+                ReferenceReport::Device(_) => None,
             });
             columns.extend(ntp::columns(said.and_then(|it| it.status.as_ref())));
         }
         if let Some(Kind::Device) = self.other {
             let status = said.and_then(|it| match it {
-                Said::Device(said) => Some(&said.status),
-                Said::Ntp(_) => None,
+                ReferenceReport::Device(said) => Some(&said.status),
+                ReferenceReport::Ntp(_) => None,
             });
             let of = |cell: fn(&PhcStatus) -> String| status.map_or_else(unknown, cell);
             columns.extend([

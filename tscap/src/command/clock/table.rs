@@ -95,13 +95,13 @@ fn rejected(status: &Status) -> String {
         (status.readings.torn, "torn"),
         (status.readings.implausible, "implausible"),
     ];
-    let told = reasons.iter().filter(|(count, _)| *count > 0);
-    let told: Vec<_> = told
+    let reported = reasons.iter().filter(|(count, _)| *count > 0);
+    let reported: Vec<_> = reported
         .map(|(count, reason)| format!("{} {reason}", grouped(*count)))
         .collect();
-    match told.is_empty() {
+    match reported.is_empty() {
         true => "none".into(),
-        false => told.join(", "),
+        false => reported.join(", "),
     }
 }
 

@@ -43,15 +43,15 @@ pub(super) fn history(path: &Path, capture: &Gathered, input: &Path) -> Result<L
     let (name, input) = (path.display(), input.display());
     let logged = gather(&mut reader, capture).context(format!("cannot read {name}"));
     let logged = logged.hint("convert without --clock-log, or by a log that is whole")?;
-    let told = match (capture.source, capture.stamps) {
+    let reported = match (capture.source, capture.stamps) {
         // Off CLOCK_REALTIME by whole seconds: nothing is to be told.
         (StampSource::Tai, _) | (_, None) => 1.0,
         (_, Some([from, until])) => Fit::new(&logged.history).coverage(from, until),
     };
-    if told < LEAST_COVERAGE {
+    if reported < LEAST_COVERAGE {
         return Err(Failure::new(format!(
             "cannot convert {input} by {name}: the log tells of {:.0} % of the capture's time",
-            100.0 * told
+            100.0 * reported
         ))
         .hint("give a log that was kept while the capture ran, or convert without --clock-log"));
     }

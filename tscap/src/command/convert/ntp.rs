@@ -145,21 +145,21 @@ impl ServerStamping {
         let [mut moves, mut bounds, mut utc_bounds] = [(); 3].map(|()| Distribution::new());
         let time = |packet: &Packet, of: Option<&InterfaceOption>| {
             let RawStamp(at) = packet.raw.filter(|_| of.is_some())?;
-            let told = lines.at(TscCycles(at));
+            let reported = lines.at(TscCycles(at));
             timed += 1;
-            ambiguous += u64::from(told.is_ambiguous);
-            moves.add(told.real.0.wrapping_sub(packet.time.0).cast_signed());
+            ambiguous += u64::from(reported.is_ambiguous);
+            moves.add(reported.real.0.wrapping_sub(packet.time.0).cast_signed());
             let signed = |ns: u64| i64::try_from(ns.saturating_add(stamp_error_ns));
-            bounds.add(signed(told.bound_ns).unwrap_or(i64::MAX));
-            utc_bounds.add(signed(told.utc_bound_ns()).unwrap_or(i64::MAX));
-            Some(FileNs(told.real.0))
+            bounds.add(signed(reported.bound_ns).unwrap_or(i64::MAX));
+            utc_bounds.add(signed(reported.utc_bound_ns()).unwrap_or(i64::MAX));
+            Some(FileNs(reported.real.0))
         };
         let moved = |statistics: &StatisticsOption| {
             let samples = &statistics.clock.samples;
             let by = |sample: Option<&Sample>| {
                 let (sample, [at, _]) = sample.and_then(|it| Some((it, it.tsc?)))?;
-                let told = lines.at(at).real;
-                Some(told.0.wrapping_sub(sample.real.0).cast_signed())
+                let reported = lines.at(at).real;
+                Some(reported.0.wrapping_sub(sample.real.0).cast_signed())
             };
             let made = by(samples.last()).unwrap_or(0);
             let start = *start_moved_ns.get_or_insert_with(|| by(samples.first()).unwrap_or(made));

@@ -129,8 +129,8 @@ impl Stamping {
             None => own(&capture, &plan.input)?,
         };
         // When the capture's own clock was set it knows best: a log may have had a hole then.
-        let told = capture.history.as_ref().unwrap_or(&logged.history);
-        let bases = Bases::new(told, &capture, plan)?;
+        let reported = capture.history.as_ref().unwrap_or(&logged.history);
+        let bases = Bases::new(reported, &capture, plan)?;
         let live_bounds = capture.history.as_ref().map(LiveBounds::new);
         Ok(Self {
             bounds: Bounds {
@@ -175,8 +175,8 @@ impl Stamping {
                 is_out_of_range |= of.is_some();
                 return None;
             };
-            let told = fit.as_ref().zip(packet.raw);
-            let again = told.and_then(|(fit, raw)| {
+            let reported = fit.as_ref().zip(packet.raw);
+            let again = reported.and_then(|(fit, raw)| {
                 let live_bound_ns = known.by_second.at(raw).unwrap_or(live_bound_ns);
                 let again = fit.refine(raw, live, live_bound_ns);
                 beyond_bound += u64::from(again == Err(NotRefined::BeyondBound));

@@ -153,7 +153,7 @@ fn tell_times(stamped: &Stamped, plan: &ConvertPlan, text: &mut String) {
             grouped(stamped.left)
         );
         for left in stamped.left_spans.iter().take(SPANS) {
-            let _ = writeln!(text, "    {}", told(left));
+            let _ = writeln!(text, "    {}", reported(left));
         }
         if stamped.beyond_bound > 0 {
             let _ = writeln!(
@@ -171,7 +171,7 @@ fn tell_times(stamped: &Stamped, plan: &ConvertPlan, text: &mut String) {
     }
 }
 
-fn told(left: &Span) -> String {
+fn reported(left: &Span) -> String {
     let time = |time: RealNs| {
         let time = Timestamp::from_nanosecond(time.0.into());
         time.map_or_else(|_| "?".into(), |time| format!("{time:.3}"))

@@ -2,7 +2,7 @@
 
 use super::{method, packets, table};
 use crate::command::console::Console;
-use crate::command::live::{give_up_privileges, hear, judge, say_ready, watch};
+use crate::command::live::{give_up_privileges, judge, print_event, say_ready, watch};
 use crate::command::measuring::Start;
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure};
@@ -14,7 +14,7 @@ use tscap_delay::schema::{Correction, Match, Measurement, Method, VERSION};
 use tscap_delay::stress::{PaperLoad, ParallelTraffic};
 use tscap_host::affinity;
 use tscap_results::envelope::Kind;
-use tscap_session::Over;
+use tscap_session::EndReason;
 
 /// `None` if a signal ended it before anything was measured.
 pub(super) async fn session(
@@ -25,9 +25,9 @@ pub(super) async fn session(
     let mut signals = Signals::new()?;
     let console = Console::new(plan.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
-    let mut heard = |event| hear(&mut console, event);
+    let mut on_event = |event| print_event(&mut console, event);
     let mut running = tokio::select! {
-        running = live.start(&mut heard) => running?,
+        running = live.start(&mut on_event) => running?,
         () = signals.next() => return Ok(None),
     };
     say_ready(&running, &mut console);
@@ -79,7 +79,7 @@ pub(super) async fn session(
         about.machine.driver.clear();
     }
     let mut measurement = Measurement {
-        about: about.envelope(Kind::Delay, VERSION, over == Some(Over::InterfaceGone)),
+        about: about.envelope(Kind::Delay, VERSION, over == Some(EndReason::InterfaceGone)),
         method,
         passages: found.passages,
         warnings,

@@ -15,7 +15,7 @@ use super::{Context as _, Exit, Failure, Hint as _, filter};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_cli::DelayPlan;
 use tscap_delay::file::{FilePlan, measure_file};
-use tscap_delay::live::{Course, LivePlan};
+use tscap_delay::live::{LivePlan, MeasuredPath};
 use tscap_delay::schema::{Correction, How, Match, Measurement, Method, VERSION};
 use tscap_report::saved::Saved;
 use tscap_results::envelope::Kind;
@@ -85,8 +85,12 @@ async fn of_file(
 /// What to measure in a file. Which interfaces were ports of one bridge no file says.
 fn file_plan(live: &LivePlan) -> FilePlan {
     let (entry, exit) = match &live.course {
-        Course::Through { entry, exit, .. } | Course::Mirrored { entry, exit, .. } => (entry, exit),
-        Course::Reflected(interface) | Course::RoundTrip(interface) => (interface, interface),
+        MeasuredPath::Through { entry, exit, .. } | MeasuredPath::Mirrored { entry, exit, .. } => {
+            (entry, exit)
+        }
+        MeasuredPath::Reflected(interface) | MeasuredPath::RoundTrip(interface) => {
+            (interface, interface)
+        }
     };
     let how = live.course.how();
     let suits = match how {

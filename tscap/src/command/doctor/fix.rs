@@ -11,7 +11,7 @@ use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::causes::chain;
 use tscap_base::text::numbers::counted;
 use tscap_cli::FixChoice;
-use tscap_doctor::{Check, FixPlan, Left, Remedy};
+use tscap_doctor::{Check, FixPlan, Remedy, UnfollowedAdvice};
 use tscap_live::settings::{Change, InterfaceId, JournalFolder, SettingsGuard, State, turn};
 use tscap_network::netdev::Link;
 
@@ -21,7 +21,7 @@ const VERSION: u32 = 1;
 /// What became of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Became {
+enum ChangeOutcome {
     /// It was only told.
     Planned,
     Done,
@@ -37,7 +37,7 @@ struct Row {
     path: String,
     now: String,
     then: String,
-    became: Became,
+    became: ChangeOutcome,
     /// Why it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -50,7 +50,7 @@ struct Report<'a> {
     interface: &'a str,
     changes: Vec<Row>,
     /// What is left to whoever looks after the machine.
-    left: Vec<Left>,
+    left: Vec<UnfollowedAdvice>,
     /// The command that gives the changes back.
     undo: &'static str,
 }
@@ -70,7 +70,7 @@ pub(super) fn run(
         true => json_line(&report),
         false => report.text(choice),
     })?;
-    let is_refused = |row: &Row| row.became == Became::Refused;
+    let is_refused = |row: &Row| row.became == ChangeOutcome::Refused;
     Ok(match report.changes.iter().any(is_refused) {
         true => Exit::Fault,
         false => Exit::Success,
@@ -86,7 +86,7 @@ fn plan(checks: &[Check], link: &Link) -> Result<FixPlan, Failure> {
 fn tell<'a>(checks: &[Check], link: &'a Link) -> Result<Report<'a>, Failure> {
     let FixPlan { changes, left } = plan(checks, link)?;
     let changes = changes.iter();
-    let rows = changes.map(|(check, change)| Row::of(check, change, Became::Planned, None));
+    let rows = changes.map(|(check, change)| Row::of(check, change, ChangeOutcome::Planned, None));
     Ok(Report::of(link, rows.collect(), left))
 }
 
@@ -98,7 +98,7 @@ fn change<'a>(checks: &[Check], link: &'a Link) -> Result<Report<'a>, Failure> {
     let folder = JournalFolder::live();
     let failed = |error| turn::failure("cannot change settings", error);
     let note = || say("note: waiting for another tscap that is about to change settings");
-    let turn = turn::take_turn(&folder, turn::TURN_WITHIN, note, failed);
+    let turn = turn::lock_journals(&folder, turn::LOCK_TIMEOUT, note, failed);
     let _turn = runtime()?.block_on(turn)?;
     for journal in folder.all().map_err(failed)?.into_iter().flatten() {
         if matches!(folder.state(&journal), Ok(State::Live)) {
@@ -114,15 +114,25 @@ fn change<'a>(checks: &[Check], link: &'a Link) -> Result<Report<'a>, Failure> {
     let rows = changes.iter().map(|(check, change)| {
         let refused = refused.iter().find(|it| it.change == *change);
         match refused {
-            Some(it) => Row::of(check, change, Became::Refused, Some(chain(&it.error))),
-            None => Row::of(check, change, Became::Done, None),
+            Some(it) => Row::of(
+                check,
+                change,
+                ChangeOutcome::Refused,
+                Some(chain(&it.error)),
+            ),
+            None => Row::of(check, change, ChangeOutcome::Done, None),
         }
     });
     Ok(Report::of(link, rows.collect(), left))
 }
 
 impl Row {
-    fn of(check: &'static str, change: &Change, became: Became, error: Option<String>) -> Self {
+    fn of(
+        check: &'static str,
+        change: &Change,
+        became: ChangeOutcome,
+        error: Option<String>,
+    ) -> Self {
         Self {
             check,
             setting: change.to_string(),
@@ -143,9 +153,9 @@ impl Row {
             ..
         } = self;
         let became = match (&self.became, &self.error) {
-            (Became::Planned, _) => String::new(),
-            (Became::Done, _) => ": done".into(),
-            (Became::Refused, error) => {
+            (ChangeOutcome::Planned, _) => String::new(),
+            (ChangeOutcome::Done, _) => ": done".into(),
+            (ChangeOutcome::Refused, error) => {
                 format!(": refused: {}", error.as_deref().unwrap_or_default())
             }
         };
@@ -154,7 +164,7 @@ impl Row {
 }
 
 impl<'a> Report<'a> {
-    fn of(link: &'a Link, changes: Vec<Row>, left: Vec<Left>) -> Self {
+    fn of(link: &'a Link, changes: Vec<Row>, left: Vec<UnfollowedAdvice>) -> Self {
         Self {
             event: "doctor_fix",
             v: VERSION,
@@ -178,13 +188,13 @@ impl<'a> Report<'a> {
         for row in &self.changes {
             text += &row.line();
         }
-        let commands = |left: &&Left| matches!(left.remedy, Remedy::Fix(_));
+        let commands = |left: &&UnfollowedAdvice| matches!(left.remedy, Remedy::Fix(_));
         let (commands, words): (Vec<_>, Vec<_>) = self.left.iter().partition(commands);
         for left in [commands, words] {
             if let Some(first) = left.first() {
                 let _ = writeln!(text, "\nnot done by tscap ({}):", first.reason);
             }
-            for Left { check, remedy, .. } in left {
+            for UnfollowedAdvice { check, remedy, .. } in left {
                 let (Remedy::Fix(what) | Remedy::Advice(what)) = remedy;
                 let _ = writeln!(text, "  {check}: {what}");
             }

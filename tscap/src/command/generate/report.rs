@@ -212,11 +212,11 @@ fn details(step: &StepReport) -> Option<String> {
             ("p99.9", quantiles.p99_9),
             ("max", Some(quantiles.max)),
         ];
-        let told = named.into_iter().filter_map(|(name, value)| {
+        let reported = named.into_iter().filter_map(|(name, value)| {
             let value = u64::try_from(value?).unwrap_or(0);
             Some(format!("{name} {}", span(value)))
         });
-        told.collect::<Vec<_>>().join(", ")
+        reported.collect::<Vec<_>>().join(", ")
     };
     Some(match (&gaps.error_ns, step.period_ns) {
         (Some(errors), Some(period)) => format!(

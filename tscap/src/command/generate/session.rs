@@ -92,12 +92,12 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
             signals: &mut signals,
         };
         let ended = watch.send(sender, job).await?;
-        let told = StepReport::new(run, step, &ended.sent);
-        report::step(&mut console, &told);
+        let reported = StepReport::new(run, step, &ended.sent);
+        report::step(&mut console, &reported);
         summary.steps += 1;
-        summary.sent += told.sent;
-        summary.refused += told.refused;
-        summary.late += told.late;
+        summary.sent += reported.sent;
+        summary.refused += reported.refused;
+        summary.late += reported.late;
         sender = ended.sender;
         if let Err(error) = ended.result {
             summary.stopped_by = "error";

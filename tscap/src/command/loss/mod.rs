@@ -95,7 +95,7 @@ fn refusal(error: LossError) -> Failure {
         LossError::Stopped => {
             return Failure::new("ended before the costs were known: nothing was measured");
         }
-        LossError::Absent(absent) => {
+        LossError::NotInstalled(absent) => {
             let package = absent.0.package().unwrap_or("its package");
             return Failure::new(error.to_string())
                 .hint(format!("apt-get install {package}, or leave --peer out"));

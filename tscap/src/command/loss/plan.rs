@@ -13,7 +13,7 @@ use crate::command::console::Console;
 use crate::command::print::{json_line, print};
 use crate::command::signals::Signals;
 use crate::command::{Context, Exit, Failure, measuring};
-use tscap_cli::{Asked, Load, PredictionPlan};
+use tscap_cli::{Load, PredictionPlan, PredictionScope};
 use tscap_lab::loss::model::Costs;
 use tscap_lab::loss::{Answer, DiskRate, GridPoint, Limits, Pace, Question, answer as predict};
 use tscap_traffic::load::Tool;
@@ -37,7 +37,7 @@ pub(in crate::command) fn answer(plan: &PredictionPlan) -> Result<Exit, Failure>
         return Ok(Exit::Aborted);
     };
     match &plan.asked {
-        Asked::Load(load) => {
+        PredictionScope::Load(load) => {
             let room = plan.folder.as_deref().map(free).transpose()?;
             let answer = answer_load(plan, load, machine, room);
             print(&match plan.json {
@@ -49,7 +49,7 @@ pub(in crate::command) fn answer(plan: &PredictionPlan) -> Result<Exit, Failure>
                 false => Exit::Fault,
             })
         }
-        Asked::Limits {
+        PredictionScope::Limits {
             sizes,
             snaplens,
             port,

@@ -9,7 +9,7 @@ use tscap_base::text::numbers::{counted, ring as length};
 use tscap_cli::LossPlan;
 use tscap_host::system;
 use tscap_lab::loss::{Grid, LossError, Results, Sweep, assemble, captures, run as measure};
-use tscap_traffic::load::{Absent, Tool};
+use tscap_traffic::load::{NotInstalled, Tool};
 
 pub(in crate::command) fn run(plan: &LossPlan) -> Result<Exit, Failure> {
     let shown = ResultOutput {
@@ -86,7 +86,7 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
 /// If one is missing that was asked for by name: before anything is measured.
 fn installed(
     plan: &LossPlan,
-    find: impl Fn(Tool) -> Result<(), Absent>,
+    find: impl Fn(Tool) -> Result<(), NotInstalled>,
 ) -> Result<(Grid, Vec<String>), Failure> {
     let (mut grid, mut left_out) = (plan.grid.clone(), Vec::new());
     for peer in &plan.grid.peers {
@@ -96,7 +96,7 @@ fn installed(
                 left_out.push(format!("{absent}: it is left out"));
                 grid.peers.retain(|kept| kept != peer);
             }
-            Err(absent) => return Err(refusal(LossError::Absent(absent))),
+            Err(absent) => return Err(refusal(LossError::NotInstalled(absent))),
         }
     }
     Ok((grid, left_out))
@@ -116,7 +116,7 @@ fn uneven_memory(grid: &Grid, rings: usize) -> Vec<String> {
     }
     let totals = grid.rings.iter().map(|ring| ring * rings);
     let uneven = totals.filter(|total| !total.is_multiple_of(MIB));
-    let told = uneven.map(|total| {
+    let reported = uneven.map(|total| {
         let whole = (total / MIB).max(1) * MIB;
         format!(
             "dumpcap takes whole MiB of memory: it had {} where tscap's rings had {} together",
@@ -124,7 +124,7 @@ fn uneven_memory(grid: &Grid, rings: usize) -> Vec<String> {
             length(total as u64)
         )
     });
-    xdpdump.chain(told).collect()
+    xdpdump.chain(reported).collect()
 }
 
 fn exit(results: &Results) -> Exit {
@@ -158,7 +158,7 @@ mod tests {
         };
         let has_tcpdump = |tool| match tool {
             Tool::Tcpdump => Ok(()),
-            absent => Err(Absent(absent)),
+            absent => Err(NotInstalled(absent)),
         };
         let (grid, left_out) = installed(&plan(true), has_tcpdump).unwrap();
         assert_eq!(grid.peers, [Tool::Tcpdump]);

@@ -60,12 +60,12 @@ pub(super) fn run(plan: &MergePlan) -> Result<Exit, Failure> {
     });
     let merged = written.map_err(|error| error.into_failure(plan))?;
     let exit = exit(&merged);
-    let (told, warnings) = (summary::text(&merged, plan), summary::warnings(&merged));
+    let (reported, warnings) = (summary::text(&merged, plan), summary::warnings(&merged));
     if !warnings.is_empty() {
         say(&warnings);
     }
-    let told = match plan.json {
-        false => told,
+    let reported = match plan.json {
+        false => reported,
         true => json_line(&Summary {
             event: "merge",
             v: VERSION,
@@ -76,7 +76,7 @@ pub(super) fn run(plan: &MergePlan) -> Result<Exit, Failure> {
             neighbours: merged.neighbours,
         }),
     };
-    target.tell(&told)?;
+    target.tell(&reported)?;
     Ok(exit)
 }
 

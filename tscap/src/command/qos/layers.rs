@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::command::console::Console;
-use crate::command::live::{give_up_privileges, hear, judge, say_ready, watch};
+use crate::command::live::{give_up_privileges, judge, print_event, say_ready, watch};
 use crate::command::measuring::{self, ResultOutput, Start};
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure, terminal};
@@ -17,7 +17,7 @@ use tscap_flows::layers::schema::{FlowResidences, LayerAccount, Residences, VERS
 use tscap_programs::hook::Layer;
 use tscap_report::layers_lines;
 use tscap_results::envelope::Kind;
-use tscap_session::Over;
+use tscap_session::EndReason;
 
 /// Version of the JSON objects of each second.
 const SECOND_VERSION: u32 = 1;
@@ -57,9 +57,9 @@ async fn session(plan: &LayersPlan) -> Result<Option<(Residences, Exit)>, Failur
     let console = Console::new(plan.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
     let mut running = {
-        let mut hear = |event| hear(&mut console, event);
+        let mut on_event = |event| print_event(&mut console, event);
         tokio::select! {
-            running = plan.live.start(&mut hear) => running?,
+            running = plan.live.start(&mut on_event) => running?,
             () = signals.next() => return Ok(None),
         }
     };
@@ -83,7 +83,11 @@ async fn session(plan: &LayersPlan) -> Result<Option<(Residences, Exit)>, Failur
         about.machine.driver.clear();
     }
     let residences = Residences {
-        about: about.envelope(Kind::Layers, VERSION, over == Some(Over::InterfaceGone)),
+        about: about.envelope(
+            Kind::Layers,
+            VERSION,
+            over == Some(EndReason::InterfaceGone),
+        ),
         method: found.method,
         layers: found.layers,
         absent: found.absent,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::method;
 use crate::command::console::Console;
-use crate::command::live::{give_up_privileges, hear, judge, say_ready, watch};
+use crate::command::live::{give_up_privileges, judge, print_event, say_ready, watch};
 use crate::command::measuring::Start;
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure, terminal};
@@ -17,7 +17,7 @@ use tscap_flows::live::{Latest, LivePlan};
 use tscap_flows::schema::{Account, FlowReport, Quality, VERSION};
 use tscap_report::flow_lines;
 use tscap_results::envelope::Kind;
-use tscap_session::Over;
+use tscap_session::EndReason;
 
 /// Version of the JSON objects of each second.
 const SECOND_VERSION: u32 = 1;
@@ -44,9 +44,9 @@ pub(super) async fn session(
     let console = Console::new(plan.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
     let mut running = {
-        let mut hear = |event| hear(&mut console, event);
+        let mut on_event = |event| print_event(&mut console, event);
         tokio::select! {
-            running = live.start(&mut hear) => running?,
+            running = live.start(&mut on_event) => running?,
             () = signals.next() => return Ok(None),
         }
     };
@@ -68,7 +68,7 @@ pub(super) async fn session(
         about.machine.driver.clear();
     }
     let quality = Quality {
-        about: about.envelope(Kind::Qos, VERSION, over == Some(Over::InterfaceGone)),
+        about: about.envelope(Kind::Qos, VERSION, over == Some(EndReason::InterfaceGone)),
         method: method(plan, None),
         account: found.account,
         places: found.places,

@@ -84,7 +84,7 @@ fn what_the_log_does_not_tell_is_left_and_said() {
     let path = log(&folder, &host, 30_000 * MS, 50_000 * MS);
     let (json, converted) = by_log(&folder, &bytes, path.to_str().unwrap());
     let spans = json["left_spans"].as_array().unwrap();
-    let told: Vec<_> = spans
+    let reported: Vec<_> = spans
         .iter()
         .map(|span| {
             let time = |key: &str| span[key].as_u64().unwrap() - host.real(0);
@@ -93,8 +93,8 @@ fn what_the_log_does_not_tell_is_left_and_said() {
         .collect();
     // Of each second there is a reading somewhere.
     let is_near = |time: u64, second: u64| time.abs_diff(second) <= 1;
-    let [gap, end] = told[..] else {
-        panic!("{told:?}");
+    let [gap, end] = reported[..] else {
+        panic!("{reported:?}");
     };
     assert!(is_near(gap.0, 20) && is_near(gap.1, 30), "{gap:?}");
     assert!(is_near(end.0, 50) && is_near(end.1, 60), "{end:?}");

@@ -138,13 +138,13 @@ fn two_interfaces_share_the_rings_and_are_counted_apart() {
 
     let summary = finished.success();
     assert_eq!(summary.seen, 5000);
-    let told: Vec<_> = summary
+    let reported: Vec<_> = summary
         .interfaces
         .iter()
         .map(|i| (i.name.as_str(), i.ifindex, i.seen))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [("rx1", rx1.index, 2000), ("rx0", bench.rx.index, 3000)]
     );
     let recording = Recording::read(&path);

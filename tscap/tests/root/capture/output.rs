@@ -117,7 +117,7 @@ fn the_summary_for_people_is_a_line_and_with_v_all_of_it() {
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
     let frame = Frame::new(&bench.tx, &bench.rx, 60);
-    let told = |arguments: &[&str]| {
+    let reported = |arguments: &[&str]| {
         let plan = capture_on(&bench.rx, &path).human();
         let capture = plan.with(arguments).with(["-c", "10"]).ready();
         PacketSocket::open(&bench.tx).send(&frame, 0..25, 0);
@@ -128,7 +128,7 @@ fn the_summary_for_people_is_a_line_and_with_v_all_of_it() {
         assert!(!text.contains('\r'), "a live line where no terminal is");
         text
     };
-    let short = told(&[]);
+    let short = reported(&[]);
     let mut lines = short.lines().filter(|it| !it.starts_with("warning: "));
     let [ready, end] = [lines.next(), lines.next()].map(|it| it.expect("a line"));
     assert!(ready.starts_with("ready: capturing on rx0 ("), "{short}");
@@ -138,7 +138,7 @@ fn the_summary_for_people_is_a_line_and_with_v_all_of_it() {
         assert!(end.contains(part), "{part:?} is not in {end}");
     }
     assert_eq!(lines.next(), None, "{short}");
-    let whole = told(&["-v"]).to_lowercase();
+    let whole = reported(&["-v"]).to_lowercase();
     for part in ["seen", "written", "ktime", "utc", "rx0", "exactly"] {
         assert!(whole.contains(part), "{part:?} is not in\n{whole}");
     }

@@ -76,7 +76,7 @@ fn the_pipe_is_not_kept_waiting() {
     PacketSocket::open(&bench.tx).send(&frame, 0..1, 0);
     // The frame comes out while the capture goes on, without any other frame
     // to push it.
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, reported) = std::sync::mpsc::channel();
     let wanted = frame.bytes(0);
     std::thread::spawn(move || {
         let mut bytes: Vec<u8> = Vec::new();
@@ -88,7 +88,8 @@ fn the_pipe_is_not_kept_waiting() {
             }
         }
     });
-    told.recv_timeout(Duration::from_secs(5))
+    reported
+        .recv_timeout(Duration::from_secs(5))
         .expect("the frame within five seconds");
     capture.stop().success();
 }

@@ -255,10 +255,10 @@ fn a_full_pipe_of_json_lines_holds_up_nobody() {
     let finished = capture.stop();
     assert!(asked.elapsed() < Duration::from_secs(10), "not at once");
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
-    let told = finished
+    let reported = finished
         .stderr
         .contains("warning: nobody reads standard output");
-    assert!(told, "{}", finished.stderr);
+    assert!(reported, "{}", finished.stderr);
     let recording = Recording::read(&path);
     assert_eq!(recording.packets.len(), 100);
     assert_eq!(recording.last_statistics(0).delivered, Some(100));

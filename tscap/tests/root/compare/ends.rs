@@ -16,7 +16,7 @@ use tscap_testkit::command::{ask_until_the_end, finish, tscap_path};
 use tscap_testkit::files;
 use tscap_testkit::process;
 use tscap_testkit::root::alone;
-use tscap_testkit::terminal::{self, child_of, ctrl_c, told};
+use tscap_testkit::terminal::{self, child_of, ctrl_c, wait_for_text};
 use tscap_testkit::wait;
 use tscap_traffic::load::{Pair, Stop};
 
@@ -32,7 +32,7 @@ fn ctrl_c_leaves_partial_results() {
     let Some(_lock) = alone(MEASURES) else { return };
     let before = links();
     let mut child = in_a_group(&["--json"]);
-    let stderr = told(&mut child, "\"event\":\"progress\"", LIMIT);
+    let stderr = wait_for_text(&mut child, "\"event\":\"progress\"", LIMIT);
     ctrl_c(&child);
     let done = finish(child, "tscap compare", LIMIT);
     let stderr = stderr.join().expect("reader");
@@ -69,7 +69,7 @@ fn a_second_ctrl_c_ends_a_round_that_hangs() {
     let stop = |signal| kill(Pid::from_raw(capture), signal).expect("signal the capture");
     stop(Signal::SIGSTOP);
     ctrl_c(&child);
-    let stderr = told(&mut child, "ending: ", LIMIT);
+    let stderr = wait_for_text(&mut child, "ending: ", LIMIT);
     ask_until_the_end(&mut child, LIMIT, ctrl_c);
     let done = finish(child, "tscap compare", LIMIT);
     let stderr = stderr.join().expect("reader");
@@ -104,7 +104,7 @@ fn a_stopped_comparison_goes_on() {
                 std::thread::sleep(Duration::from_millis(3));
             }
         });
-        let stderr = told(&mut child, "\"rounds\":2,", LIMIT);
+        let stderr = wait_for_text(&mut child, "\"rounds\":2,", LIMIT);
         is_over.store(true, Ordering::Relaxed);
         stderr
     });
@@ -206,7 +206,7 @@ fn what_ends_it_after_a_round_leaves_that_round() {
     command.args(["--timeout", "3s"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("start tscap");
-    let stderr = told(&mut child, "\"event\":\"progress\"", LIMIT);
+    let stderr = wait_for_text(&mut child, "\"event\":\"progress\"", LIMIT);
     sending.stop();
     let done = finish(child, "tscap compare", LIMIT);
     let stderr = stderr.join().expect("reader");

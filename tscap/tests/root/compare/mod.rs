@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tscap_lab::compare::Comparison;
 use tscap_testkit::command::{Done, finish, run, tscap_path};
-use tscap_testkit::terminal::{ctrl_c, in_a_group, told};
+use tscap_testkit::terminal::{ctrl_c, in_a_group, wait_for_text};
 
 use interrupts::can_be_turned_off;
 
@@ -53,7 +53,7 @@ fn whole() -> &'static (Done, Comparison) {
 /// Ends a comparison by Ctrl-C after a round: for tests that need no verdict.
 fn ended_after_a_round(command: &mut Command) -> Done {
     let mut child = in_a_group(command);
-    let stderr = told(&mut child, " done: about ", LIMIT);
+    let stderr = wait_for_text(&mut child, " done: about ", LIMIT);
     ctrl_c(&child);
     let done = finish(child, "tscap compare", LIMIT);
     let stderr = stderr.join().expect("reader");

@@ -25,9 +25,9 @@ fn every_watcher_takes_its_turns() {
     let watchers: Vec<_> = observation.subjects.iter().map(|it| it.watcher).collect();
     for watcher in Watcher::ALL {
         let named = watcher.name();
-        let told = observation.warnings.iter().any(|it| it.contains(&named));
+        let reported = observation.warnings.iter().any(|it| it.contains(&named));
         assert!(
-            watchers.contains(&watcher) || told,
+            watchers.contains(&watcher) || reported,
             "{named}: {:?}",
             observation.warnings
         );

@@ -47,9 +47,12 @@ fn each_has_one_cause_or_it_is_said_why_not() {
             continue;
         }
         assert_eq!(causes, Cause::ALL);
-        let told: u64 = outliers.causes.iter().map(|it| it.outliers).sum();
+        let reported: u64 = outliers.causes.iter().map(|it| it.outliers).sum();
         let others: u64 = outliers.causes.iter().map(|it| it.others).sum();
-        assert_eq!((told, told + others), (outliers.frames, outliers.of));
+        assert_eq!(
+            (reported, reported + others),
+            (outliers.frames, outliers.of)
+        );
     }
     let all = Layout {
         columns: 100,

@@ -9,7 +9,7 @@ use tscap_testkit::capture::generate_on;
 use tscap_testkit::command::{finish, tscap_path};
 use tscap_testkit::old_kernel;
 use tscap_testkit::root::{alone, root, two_cpus};
-use tscap_testkit::terminal::{ctrl_c, in_a_group, told};
+use tscap_testkit::terminal::{ctrl_c, in_a_group, wait_for_text};
 use tscap_testkit::wait;
 
 use super::{LIMIT, MEASURES, compare, comparison, first_round, median, whole};
@@ -62,13 +62,13 @@ fn every_stamp_takes_its_turns() {
             assert!(!pattern.cost_histogram.is_empty(), "{pattern:?}");
         }
         let none = format!("{}: no rate without loss", source.name());
-        let is_told = comparison
+        let is_reported = comparison
             .warnings
             .iter()
-            .any(|told| told.starts_with(&none));
+            .any(|reported| reported.starts_with(&none));
         assert_eq!(
             subject.lossless_rate.is_empty(),
-            is_told,
+            is_reported,
             "{:?}",
             comparison.warnings
         );
@@ -113,7 +113,7 @@ fn live_traffic_is_measured_as_it_comes() {
     let arguments = ["--rate", "50k", "--cpu", "0", "-q"];
     let sending = generate_on(&bench.tx).with(arguments).ready();
     // Which rounds there are does not depend on where frames come from.
-    let stderr = told(&mut child, "\"rounds\":10,", LIMIT);
+    let stderr = wait_for_text(&mut child, "\"rounds\":10,", LIMIT);
     ctrl_c(&child);
     let done = finish(child, "tscap compare", LIMIT);
     sending.stop();
@@ -140,11 +140,11 @@ fn without_a_way_to_the_tsc_the_others_are_compared() {
         !names.contains(&Some(tscap_clock::StampSource::Tsc)),
         "{names:?}"
     );
-    let told = comparison
+    let reported = comparison
         .warnings
         .iter()
         .any(|it| it.starts_with("no tsc-perf here: "));
-    assert!(told, "{:?}", comparison.warnings);
+    assert!(reported, "{:?}", comparison.warnings);
 }
 
 /// A stamp that takes longer loses frames only where it does not slow the sender down.
@@ -188,6 +188,6 @@ fn a_turn_has_its_program_to_itself() {
     };
     let first = id(&programs);
     assert_eq!(id(&programs), first);
-    programs.load_anew(None).unwrap();
+    programs.reload(None).unwrap();
     assert_ne!(id(&programs), first);
 }

@@ -40,10 +40,10 @@ fn it_is_sent_at_its_rate_until_it_is_stopped() {
     assert!((report.sent as f64) < most + 100.0, "{report}");
     let reached = report.reached.expect("more than a frame");
     assert!((0.5..1.02).contains(&(reached / BITS as f64)), "{report}");
-    let told = report.to_string();
+    let reported = report.to_string();
     assert!(
-        told.starts_with("25 Mbit/s of 192-byte frames on tx0 ("),
-        "{told}"
+        reported.starts_with("25 Mbit/s of 192-byte frames on tx0 ("),
+        "{reported}"
     );
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 use tscap_common::stream::{STAMP_MASK, StreamHeader};
-use tscap_delay::schema::{Delays, Exit, Measurement, Passage, Spot};
+use tscap_delay::schema::{Delays, Exit, Measurement, MeasuringPoint, Passage};
 use tscap_testkit::between::Between;
 use tscap_testkit::capture::{Capture, LIMIT, capture_on, delay, generate_on};
 use tscap_testkit::recording::Recording;
@@ -64,7 +64,7 @@ fn end(running: Capture) -> Measurement {
 /// Every equation of the schema holds.
 #[track_caller]
 fn adds_up(passage: &Passage) {
-    let spot = |spot: &Spot| {
+    let spot = |spot: &MeasuringPoint| {
         let unrecorded: u64 = spot.unrecorded.values().sum();
         let all = spot.keyed + spot.unkeyed + unrecorded;
         assert_eq!(spot.seen, all, "{spot:?}");

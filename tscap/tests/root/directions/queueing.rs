@@ -123,8 +123,8 @@ fn what_goes_round_the_queueing_discipline_is_seen_by_none() {
     bypassed(&["--egress-point", "driver"], Some("driver egress"));
 }
 
-/// Only at `told` tscap says what the interface counted.
-fn bypassed(options: &[&str], told: Option<&str>) {
+/// Only at `reported` tscap says what the interface counted.
+fn bypassed(options: &[&str], reported: Option<&str>) {
     let Some(_lock) = root_with(&PROGRAMS) else {
         return;
     };
@@ -154,10 +154,12 @@ fn bypassed(options: &[&str], told: Option<&str>) {
     let counted = |it: &DirectionSummary| it.interface.map(|it| (it.frames, it.dropped));
     assert_eq!((sent.totals.seen, counted(sent)), (61, Some((131, 0))));
     assert_eq!((received.totals.seen, counted(received)), (1, Some((1, 0))));
-    let said = compared.told.lines();
+    let said = compared.reported.lines();
     let mut said = said.filter(|it| it.contains("the interface counted 131 sent: 70 more"));
-    let said = said.next().map(|it| it.contains(told.unwrap_or_default()));
-    assert_eq!(said, told.map(|_| true), "{}", compared.told);
+    let said = said
+        .next()
+        .map(|it| it.contains(reported.unwrap_or_default()));
+    assert_eq!(said, reported.map(|_| true), "{}", compared.reported);
     let statistics = &compared.last_statistics;
     assert_eq!(statistics["counted_out"]["interface_frames"], 131);
     assert_eq!(statistics["counted_in"]["interface_frames"], 1);

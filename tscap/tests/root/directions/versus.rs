@@ -37,7 +37,7 @@ pub struct Compared {
     /// Frames that each interface counted as sent.
     pub sent: Vec<u64>,
     /// What tscap said.
-    pub told: String,
+    pub reported: String,
     /// What the last statistics of the first interface say of tscap's own.
     pub last_statistics: Value,
 }
@@ -114,7 +114,7 @@ impl Versus {
             summary,
             sides,
             sent,
-            told: finished.stderr,
+            reported: finished.stderr,
             last_statistics: recording.last_statistics(0).custom.clone(),
         }
     }
@@ -144,11 +144,11 @@ impl Compared {
             }
             let lacking = out.theirs.len() - out.ours.len();
             let of_each = &interface.directions;
-            let told = of_each.iter().find(|it| it.direction == "out");
-            let told = told.expect("sent frames");
-            let counted = told.interface.expect("it counts").frames;
+            let reported = of_each.iter().find(|it| it.direction == "out");
+            let reported = reported.expect("sent frames");
+            let counted = reported.interface.expect("it counts").frames;
             assert_eq!(
-                (counted - told.totals.seen, counted),
+                (counted - reported.totals.seen, counted),
                 (lacking as u64, *sent)
             );
             if lacking > 0 {
@@ -265,25 +265,25 @@ pub fn check_account(summary: &Summary, recording: &Recording) {
         for side in Direction::ALL {
             let packets = recording.packets_of(number);
             let written = packets.filter(|it| direction(it) == side).count() as u64;
-            let told = interface
+            let reported = interface
                 .directions
                 .iter()
                 .find(|it| it.direction == name(side));
-            let totals = told.map_or(Totals::default(), |it| it.totals);
+            let totals = reported.map_or(Totals::default(), |it| it.totals);
             assert!(totals.add_up(), "{totals:?}");
             assert_eq!(totals.written, written, "{} {side:?}", interface.name);
             if side == Direction::Out {
-                assert_eq!(told.is_some().then_some(totals), read(&custom["sent"]));
+                assert_eq!(reported.is_some().then_some(totals), read(&custom["sent"]));
             }
             all[side] += totals;
         }
     }
     for side in Direction::ALL {
-        let told = summary
+        let reported = summary
             .directions
             .iter()
             .find(|it| it.direction == name(side));
-        let totals = told.map_or(Totals::default(), |it| it.totals);
+        let totals = reported.map_or(Totals::default(), |it| it.totals);
         assert_eq!(totals, all[side], "{side:?} over all interfaces");
     }
     let sent = read(&recording.statistics.last().expect("statistics").custom["totals_sent"]);

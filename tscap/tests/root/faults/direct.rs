@@ -245,10 +245,10 @@ fn a_disk_that_pauses_loses_nothing_that_the_page_cache_keeps() {
         assert_eq!(sent.code, Some(0), "{}", sent.stderr);
         let summary = capture.wait().success();
         assert_eq!(summary.written, FRAMES, "{way}: {:?}", summary.outcomes);
-        let told = summary.disk.expect("a disk");
+        let reported = summary.disk.expect("a disk");
         assert!(
-            told.has_all && (told.spilled_bytes > 0) == is_spilled,
-            "{way}: {told:?}"
+            reported.has_all && (reported.spilled_bytes > 0) == is_spilled,
+            "{way}: {reported:?}"
         );
         assert_eq!(Recording::read(&path).packets.len() as u64, FRAMES);
     }

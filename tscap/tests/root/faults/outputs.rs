@@ -181,13 +181,13 @@ fn a_file_that_is_not_what_was_written_is_told() {
             "changed it meanwhile",
         ),
     ];
-    for (change, told) in changes {
+    for (change, reported) in changes {
         let capture = capture_on(&bench.rx, &path).ready();
         socket.send(&frame, 0..10, 0);
         change(&path);
         socket.send(&frame, 10..20, 0);
         let finished = capture.stop();
-        finished.failure(1, &[path.to_str().expect("a UTF-8 path"), told]);
+        finished.failure(1, &[path.to_str().expect("a UTF-8 path"), reported]);
         assert_eq!(finished.accounted().seen, 20);
     }
     // Under another name it is whole.

@@ -117,8 +117,8 @@ fn what_is_advised_is_told_done_and_given_back() {
     let before = settings(&port);
 
     // It is told, with its values, and nothing is changed.
-    let told = doctor(&port, &["--fix"]);
-    assert_eq!(told.status.code(), Some(0), "{}", told.stderr);
+    let reported = doctor(&port, &["--fix"]);
+    assert_eq!(reported.status.code(), Some(0), "{}", reported.stderr);
     for part in [
         "few0: 5 changes to be made:",
         "rps: RPS CPUs of few0's queue 0: 0 → none",
@@ -129,15 +129,18 @@ fn what_is_advised_is_told_done_and_given_back() {
         "nothing is changed yet: --yes",
     ] {
         assert!(
-            told.stdout.contains(part),
+            reported.stdout.contains(part),
             "{part:?} is not in\n{}",
-            told.stdout
+            reported.stdout
         );
     }
-    let told = json(&doctor(&port, &["--fix", "--json"]));
-    let changes = told["changes"].as_array().expect("changes");
-    assert!(changes.iter().all(|it| it["became"] == "planned"), "{told}");
-    for left in told["left"].as_array().expect("what is left") {
+    let reported = json(&doctor(&port, &["--fix", "--json"]));
+    let changes = reported["changes"].as_array().expect("changes");
+    assert!(
+        changes.iter().all(|it| it["became"] == "planned"),
+        "{reported}"
+    );
+    for left in reported["left"].as_array().expect("what is left") {
         assert!(
             left["fix"].is_string() != left["advice"].is_string(),
             "{left}"
@@ -259,12 +262,12 @@ fn only_root_changes_anything() {
             .args(["doctor", "-i", &port.name, "--fix"]);
         run(command.args(more), SHORT)
     };
-    let told = as_user(&[]);
-    assert_eq!(told.status.code(), Some(0), "{}", told.stderr);
+    let reported = as_user(&[]);
+    assert_eq!(reported.status.code(), Some(0), "{}", reported.stderr);
     assert!(
-        told.stdout.contains("5 changes to be made"),
+        reported.stdout.contains("5 changes to be made"),
         "{}",
-        told.stdout
+        reported.stdout
     );
     let refused = as_user(&["--yes"]);
     assert_eq!(refused.status.code(), Some(1), "{}", refused.stdout);

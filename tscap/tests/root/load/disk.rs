@@ -64,19 +64,22 @@ fn a_disk_that_fills_up_among_many_files_keeps_whole_ones() {
             "{}",
             finished.stderr
         );
-        let told = finished.files();
-        assert!((files..=files + 1).contains(&told.len()), "{told:?}");
+        let reported = finished.files();
+        assert!(
+            (files..=files + 1).contains(&reported.len()),
+            "{reported:?}"
+        );
         assert_eq!(
-            told.len() as u64,
+            reported.len() as u64,
             summary.files.as_ref().map_or(0, |it| it.written)
         );
-        let paths = told.iter().map(|file| &file.path);
+        let paths = reported.iter().map(|file| &file.path);
         account::of_files(&paths.collect::<Vec<_>>(), &summary, &sent);
-        let bytes = told.iter().map(|file| length(&file.path)).sum::<u64>();
+        let bytes = reported.iter().map(|file| length(&file.path)).sum::<u64>();
         assert_eq!(summary.bytes_written, bytes);
         // Nothing else is left, such as half of the next one.
         let left = path.parent().expect("a folder").read_dir();
-        assert_eq!(left.expect("list it").count(), told.len());
+        assert_eq!(left.expect("list it").count(), reported.len());
     }
 }
 

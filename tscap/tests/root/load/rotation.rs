@@ -43,18 +43,18 @@ fn failing_commands_and_names_in_use_under_full_load_keep_the_account() {
     account::of_all(&paths.collect::<Vec<_>>(), &summary, &[sent]);
     let bytes = files.iter().map(|file| length(&file.path)).sum::<u64>();
     assert_eq!(summary.bytes_written, bytes);
-    let told = summary.files.expect("several files");
-    assert_eq!(told.written, files.len() as u64);
-    assert!(told.written > 2 * IN_USE, "{told:?}");
-    assert_eq!((told.removed, told.replaced), (0, IN_USE));
+    let reported = summary.files.expect("several files");
+    assert_eq!(reported.written, files.len() as u64);
+    assert!(reported.written > 2 * IN_USE, "{reported:?}");
+    assert_eq!((reported.removed, reported.replaced), (0, IN_USE));
     let all = CommandsSummary {
         succeeded: 0,
-        failed: told.written,
+        failed: reported.written,
         unfinished: 0,
     };
-    assert_eq!(told.commands, Some(all));
+    assert_eq!(reported.commands, Some(all));
     let failed = finished.events("command_failed");
-    assert_eq!(failed.len() as u64, told.written);
+    assert_eq!(failed.len() as u64, reported.written);
     for number in 1..=IN_USE {
         assert_eq!(length(&disk.file(&format!("kept{number}"))), 2_000_000);
     }

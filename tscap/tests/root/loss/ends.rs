@@ -4,7 +4,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tscap_testkit::command::{ask_until_the_end, finish};
 use tscap_testkit::root::alone;
-use tscap_testkit::terminal::{self, child_of, ctrl_c, in_a_group, told};
+use tscap_testkit::terminal::{self, child_of, ctrl_c, in_a_group, wait_for_text};
 use tscap_testkit::wait;
 
 use super::{LIMIT, MEASURES, Place, sweep};
@@ -16,7 +16,7 @@ fn ctrl_c_leaves_the_points_that_were_whole() {
     let arguments = ["--quick", "--json", "--size", "64-512/8"];
     let mut child = in_a_group(&mut place.loss_in_folder(&arguments));
     // Five captures are for the costs.
-    let stderr = told(&mut child, "\"captures\":6", LIMIT);
+    let stderr = wait_for_text(&mut child, "\"captures\":6", LIMIT);
     ctrl_c(&child);
     let done = finish(child, "tscap loss", LIMIT);
     let stderr = stderr.join().expect("reader");
@@ -42,7 +42,7 @@ fn before_the_costs_are_known_nothing_is_left() {
     let Some(_lock) = alone(MEASURES) else { return };
     let place = Place::new();
     let mut child = in_a_group(&mut place.loss_in_folder(&["--quick", "--json"]));
-    let stderr = told(&mut child, "ready: ", LIMIT);
+    let stderr = wait_for_text(&mut child, "ready: ", LIMIT);
     ctrl_c(&child);
     let done = finish(child, "tscap loss", LIMIT);
     let stderr = stderr.join().expect("reader");
@@ -62,7 +62,7 @@ fn a_second_ctrl_c_ends_at_once() {
     // It does not answer, so the measuring waits for it.
     kill(Pid::from_raw(capture), Signal::SIGSTOP).expect("stop the capture");
     ctrl_c(&child);
-    let stderr = told(&mut child, "ending: ", LIMIT);
+    let stderr = wait_for_text(&mut child, "ending: ", LIMIT);
     ask_until_the_end(&mut child, LIMIT, ctrl_c);
     let done = finish(child, "tscap loss", LIMIT);
     let stderr = stderr.join().expect("reader");

@@ -23,12 +23,12 @@ fn a_load_that_fits_is_measured_here() {
     ];
     let fits = run(&mut place.loss_in_folder(&arguments), LIMIT);
     assert_eq!(fits.status.code(), Some(0), "{}", fits.stderr);
-    let told = answer(&fits);
+    let reported = answer(&fits);
     assert_eq!(
-        (&told["kind"], &told["fits"]),
+        (&reported["kind"], &reported["fits"]),
         (&"loss_plan".into(), &true.into())
     );
-    assert_eq!(told["ring_needed"], 128 << 10);
+    assert_eq!(reported["ring_needed"], 128 << 10);
     place.has_nothing_new();
 }
 
@@ -52,8 +52,8 @@ fn a_sweep_predicts_later() {
         "{}",
         text.stdout
     );
-    let told = answer(&plan("1000", &["--json"]));
-    assert_eq!(told["file_bytes"], 3.6e6 * 544.0);
+    let reported = answer(&plan("1000", &["--json"]));
+    assert_eq!(reported["file_bytes"], 3.6e6 * 544.0);
     fails(
         &plan("1000", &["--clock", "tai"]),
         &["it has none with tai"],
@@ -61,10 +61,13 @@ fn a_sweep_predicts_later() {
 
     let too_many = plan("900Mpps", &["--json"]);
     assert_eq!(too_many.status.code(), Some(1), "{}", too_many.stderr);
-    let told = answer(&too_many);
-    assert_eq!(told["fits"], false);
-    assert!(told["ring_needed"].is_null(), "{told}");
+    let reported = answer(&too_many);
+    assert_eq!(reported["fits"], false);
+    assert!(reported["ring_needed"].is_null(), "{reported}");
     // Before the program or in the ring: what turning a frame away costs decides.
-    let lost = |place: &str| told[place].as_f64().expect("a share");
-    assert!(lost("lost_before") + lost("lost_in_ring") > 0.5, "{told}");
+    let lost = |place: &str| reported[place].as_f64().expect("a share");
+    assert!(
+        lost("lost_before") + lost("lost_in_ring") > 0.5,
+        "{reported}"
+    );
 }

@@ -208,11 +208,11 @@ fn line_rate_is_reached_or_told() {
     let sweep = sweep(&done);
     adds_up(&sweep);
     let unreached = sweep.points.iter().filter(|it| !it.is_reached()).count();
-    let told = sweep
+    let reported = sweep
         .warnings
         .iter()
         .any(|it| it.contains("the sender did not reach 99 %"));
-    assert_eq!(told, unreached > 0, "{:?}", sweep.warnings);
+    assert_eq!(reported, unreached > 0, "{:?}", sweep.warnings);
     // What no rate can be: more than one frame a nanosecond apart is refused, 20 ns are not.
     let mut command = loss(&["--quick", "--json", "--size", "64"]);
     let done = run(

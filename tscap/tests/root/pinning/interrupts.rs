@@ -93,10 +93,10 @@ fn the_converter_keeps_away_from_interrupts_or_warns() {
         capture(&bench.rx, &[*last], &["--converter-cpu", &name]),
     ] {
         assert!(runs_on(&beside, last));
-        let told = warning(&beside, "receive interrupts");
+        let reported = warning(&beside, "receive interrupts");
         assert!(
-            told.contains(&format!("the converter runs on CPU {last}, ")),
-            "{told}"
+            reported.contains(&format!("the converter runs on CPU {last}, ")),
+            "{reported}"
         );
     }
 }

@@ -29,10 +29,10 @@ fn the_next_capture_warns_and_restore_gives_back() {
     // Any capture tells, none restores.
     let next = capture_on(&bench.rx, &path).ready().stop();
     next.success();
-    let told = warning(&next, "killed");
+    let reported = warning(&next, "killed");
     assert!(
-        told.contains("rx0") && told.contains("`tscap restore`"),
-        "{told}"
+        reported.contains("rx0") && reported.contains("`tscap restore`"),
+        "{reported}"
     );
     assert_eq!((rps(&bench.rx).as_str(), journals().len()), ("2", 1));
     // One that changes the same gives back what it found.

@@ -137,8 +137,8 @@ fn the_converter_keeps_away_or_warns() {
         run(&["--rx-cpu", &all]),
         run(&["--rx-cpu", &last, "--converter-cpu", &last]),
     ] {
-        let told = warning(&beside, "converter");
-        assert!(told.contains(&format!("CPU {last}")), "{told}");
+        let reported = warning(&beside, "converter");
+        assert!(reported.contains(&format!("CPU {last}")), "{reported}");
     }
 }
 

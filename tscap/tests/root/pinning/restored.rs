@@ -55,8 +55,8 @@ fn after_a_start_that_fails() {
         .with(["--offloads", "off", "-v"])
         .run();
     finished.failure(1, &["rx1", "already has XDP program"]);
-    let told = "RPS CPUs of rx0's queue 0: 0 instead of none";
-    assert!(finished.stderr.contains(told), "{}", finished.stderr);
+    let reported = "RPS CPUs of rx0's queue 0: 0 instead of none";
+    assert!(finished.stderr.contains(reported), "{}", finished.stderr);
     assert_eq!((rps(&bench.rx).as_str(), journals().len()), ("0", 0));
     assert!(bench.rx.offloads()["rx-vlan-offload"]);
 }

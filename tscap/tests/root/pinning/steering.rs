@@ -129,8 +129,8 @@ fn people_are_told_how_many_came_in_elsewhere() {
     PacketSocket::open(&bench.tx).send(&frame, 0..7, from);
     let finished = capture.wait();
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
-    let told = "7 of them came in on other CPUs than --rx-cpu gives";
-    assert!(finished.stderr.contains(told), "{}", finished.stderr);
+    let reported = "7 of them came in on other CPUs than --rx-cpu gives";
+    assert!(finished.stderr.contains(reported), "{}", finished.stderr);
 }
 
 #[test]

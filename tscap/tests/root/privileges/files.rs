@@ -65,8 +65,8 @@ fn commands_have_no_privileges_where_root_stays_root() {
         let capture = plan.ready();
         PacketSocket::open(&bench.tx).send(&frame, 0..15, 0);
         let finished = capture.stop();
-        let told = finished.success().files.expect("several files");
-        assert_eq!(told.commands.expect("commands").succeeded, 2);
+        let reported = finished.success().files.expect("several files");
+        assert_eq!(reported.commands.expect("commands").succeeded, 2);
         for it in finished.files() {
             has_no_privileges(&it.path, 0);
         }
@@ -93,9 +93,9 @@ fn rotation_and_commands_work_under_the_user() {
     let frame = Frame::new(&bench.tx, &bench.rx, 100);
     PacketSocket::open(&bench.tx).send(&frame, 0..25, 0);
     let finished = capture.stop();
-    let told = finished.success().files.expect("several files");
-    let commands = told.commands.expect("commands");
-    assert_eq!((told.written, commands.succeeded), (3, 3));
+    let reported = finished.success().files.expect("several files");
+    let commands = reported.commands.expect("commands");
+    assert_eq!((reported.written, commands.succeeded), (3, 3));
     let written: Vec<_> = finished.files().into_iter().map(|it| it.path).collect();
     assert_eq!(written.len(), 3);
     for path in written {

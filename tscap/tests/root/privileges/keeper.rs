@@ -108,18 +108,18 @@ fn a_killed_keeper_leaves_the_journal() {
     let capture = changing(&bench, folder.path());
     let keeper = capture.keeper().expect("a keeper");
     kill(Pid::from_raw(keeper.cast_signed()), Signal::SIGKILL).expect("kill the keeper");
-    let told = "tscap: the process that gives settings back (tscap-keeper) has ended";
-    capture.wait_line(told);
+    let reported = "tscap: the process that gives settings back (tscap-keeper) has ended";
+    capture.wait_line(reported);
     let finished = capture.stop();
     finished.accounted();
     // Something is left changed.
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    let told = [
+    let reported = [
         "warning: cannot tell whether settings were restored",
         "tscap restore",
     ];
     assert!(
-        told.iter().all(|it| finished.stderr.contains(it)),
+        reported.iter().all(|it| finished.stderr.contains(it)),
         "{}",
         finished.stderr
     );
@@ -137,6 +137,6 @@ fn nobody_else_starts_one() {
         SHORT,
     );
     assert_eq!(done.status.code(), Some(1));
-    let told = "hint: tscap capture starts this command itself";
-    assert!(done.stderr.contains(told), "{}", done.stderr);
+    let reported = "hint: tscap capture starts this command itself";
+    assert!(done.stderr.contains(reported), "{}", done.stderr);
 }

@@ -78,8 +78,8 @@ fn root_that_stays_is_left_with_files() {
     });
     let frame = Frame::new(&bench.tx, &bench.rx, 100);
     PacketSocket::open(&bench.tx).send(&frame, 0..45, 0);
-    let told = capture.stop().success().files.expect("several files");
-    assert_eq!((told.written, told.removed), (5, 3));
+    let reported = capture.stop().success().files.expect("several files");
+    assert_eq!((reported.written, reported.removed), (5, 3));
 }
 
 /// Where interfaces join, the main thread keeps what that takes; a process of root's keeps

@@ -174,9 +174,9 @@ fn a_members_journal_changes_nothing() {
         run(&mut command, SHORT)
     };
     let done = keeper(&begin("x"));
-    let told = "no capture has started this process";
+    let reported = "no capture has started this process";
     assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
-    assert!(done.stderr.contains(told), "{}", done.stderr);
+    assert!(done.stderr.contains(reported), "{}", done.stderr);
 }
 
 /// As the packages install it: the program is everybody's, and goes on as a copy with the
@@ -222,8 +222,8 @@ fn the_program_goes_on_as_its_copy_for_members_alone() {
     assert!(done.status.success(), "{}", done.stderr);
     let done = as_one_of(64_995, &capture);
     assert_eq!(done.status.code(), Some(1));
-    let told = format!("as a member of the group {GROUP}: `sudo adduser USER {GROUP}`");
-    assert!(done.stderr.contains(&told), "{}", done.stderr);
+    let reported = format!("as a member of the group {GROUP}: `sudo adduser USER {GROUP}`");
+    assert!(done.stderr.contains(&reported), "{}", done.stderr);
     for words in [
         &["--help"][..],
         &["convert", "--help"],

@@ -56,8 +56,8 @@ fn root_goes_on_as_tscap_where_there_is_one() {
     // Nobody has asked for that user: the folder decides.
     let plan = with_user(capture_on(&bench.rx, &path), list.path());
     let capture = plan.with(["-b", "packets:10"]).ready();
-    let told = capture.wait_line("note: goes on as root");
-    assert!(told.contains("tscap can't make files in"), "{told}");
+    let reported = capture.wait_line("note: goes on as root");
+    assert!(reported.contains("tscap can't make files in"), "{reported}");
     status::wait_for(capture.pid(), |_, it| it.uid == 0);
     capture.stop().success();
 }

@@ -38,14 +38,14 @@ fn every_file_is_compressed_also_the_last() {
     let capture = plan.ready();
     PacketSocket::open(&bench.tx).send(&frame, 0..95, 0);
     let finished = capture.stop();
-    let told = finished.success().files.expect("several files");
-    assert_eq!((told.written, told.removed), (10, 0));
+    let reported = finished.success().files.expect("several files");
+    assert_eq!((reported.written, reported.removed), (10, 0));
     let all = CommandsSummary {
         succeeded: 10,
         failed: 0,
         unfinished: 0,
     };
-    assert_eq!(told.commands, Some(all));
+    assert_eq!(reported.commands, Some(all));
     let names = names(folder.path());
     assert_eq!(names.len(), 10);
     for (number, name) in names.iter().enumerate() {
@@ -76,13 +76,13 @@ fn a_failing_command_is_told_and_the_capture_goes_on() {
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     check_frames(&recordings, &frame, 0..60);
     let failed = finished.events("command_failed");
-    let told = summary.files.expect("several files");
+    let reported = summary.files.expect("several files");
     let expected = CommandsSummary {
-        succeeded: told.written - 1,
+        succeeded: reported.written - 1,
         failed: 1,
         unfinished: 0,
     };
-    assert_eq!((told.commands, failed.len()), (Some(expected), 1));
+    assert_eq!((reported.commands, failed.len()), (Some(expected), 1));
     assert_eq!(failed[0]["failure"], "exit status: 7");
     assert!(
         failed[0]["file"]
@@ -119,8 +119,8 @@ fn a_command_that_is_not_there_is_refused() {
     let frame = Frame::new(&bench.tx, &bench.rx, 60);
     PacketSocket::open(&bench.tx).send(&frame, 0..3, 0);
     let finished = capture.stop();
-    let told = finished.success().files.expect("several files");
-    assert_eq!(told.commands.map(|commands| commands.failed), Some(3));
+    let reported = finished.success().files.expect("several files");
+    assert_eq!(reported.commands.map(|commands| commands.failed), Some(3));
 }
 
 /// The first Ctrl-C ends the capture and spares the commands, a second one ends

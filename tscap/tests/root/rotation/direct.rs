@@ -37,8 +37,8 @@ fn no_frame_is_lost_or_doubled_between_files_on_a_disk() {
         let (direct, all) = (summary.bytes_direct, summary.bytes_written);
         assert!(direct > all / 2, "{options:?}: {direct} of {all} bytes");
         let (summary, recordings) = check(&finished);
-        let told = summary.files.expect("several files");
-        assert!(told.written >= least_files, "{options:?}: {told:?}");
+        let reported = summary.files.expect("several files");
+        assert!(reported.written >= least_files, "{options:?}: {reported:?}");
         check_sequence(&recordings, FRAMES, options);
         let last = finished.files().pop().expect("files");
         assert_eq!(peers::capinfos_count(&last.path), last.frames);

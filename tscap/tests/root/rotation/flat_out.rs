@@ -47,10 +47,10 @@ fn no_frame_is_lost_or_doubled_flat_out() {
             summary.outcomes
         );
         let (summary, recordings) = check(&finished);
-        let told = summary.files.expect("several files");
-        assert!(told.written >= least_files, "{options:?}: {told:?}");
-        if told.written > 1 {
-            cuts.push(Duration::from_nanos(told.longest_cut_ns));
+        let reported = summary.files.expect("several files");
+        assert!(reported.written >= least_files, "{options:?}: {reported:?}");
+        if reported.written > 1 {
+            cuts.push(Duration::from_nanos(reported.longest_cut_ns));
         }
         check_sequence(&recordings, FRAMES, options);
         for file in finished.files().iter().step_by(10) {
@@ -81,9 +81,9 @@ fn a_ring_of_large_files_keeps_as_many_as_asked_for() {
         let finished = capture.stop();
         let summary = finished.success();
         assert!(summary.written > 100_000, "{:?}", summary.outcomes);
-        let told = check(&finished).0.files.expect("several files");
-        assert_eq!(told.removed, told.written - 2);
-        assert!(told.written >= 4, "{told:?}");
+        let reported = check(&finished).0.files.expect("several files");
+        assert_eq!(reported.removed, reported.written - 2);
+        assert!(reported.written >= 4, "{reported:?}");
         assert_eq!(names(folder.path()).len(), 2);
     }
 }

@@ -54,14 +54,17 @@ fn a_ring_of_sizes_as_tcpdump_has_it() {
     let capture = plan.ready();
     PacketSocket::open(&bench.tx).send(&frame, 0..1500, 0);
     let finished = capture.stop();
-    let told = finished.success().files.expect("several files");
+    let reported = finished.success().files.expect("several files");
     let (_, recordings) = check(&finished);
     assert_eq!(names(folder.path()).len(), 11);
     assert_eq!(names(folder.path())[0], "out00");
     // 103 or 104 frames a file.
-    assert_eq!((told.written, told.removed, told.replaced), (15, 4, 1));
-    let first = told.frames_removed;
-    assert!((4 * 100..4 * 104).contains(&first), "{told:?}");
+    assert_eq!(
+        (reported.written, reported.removed, reported.replaced),
+        (15, 4, 1)
+    );
+    let first = reported.frames_removed;
+    assert!((4 * 100..4 * 104).contains(&first), "{reported:?}");
     let mut ordered = recordings;
     ordered.sort_by_key(|recording| recording.packets[0].nanos);
     check_frames(&ordered, &frame, first..1500);
@@ -121,8 +124,11 @@ fn seconds_without_a_format_replace_and_with_sizes_number() {
     capture.wait_event("file");
     socket.send(&frame, 10..25, 0);
     let finished = capture.stop();
-    let told = finished.success().files.expect("several files");
-    assert_eq!((told.removed, told.replaced), (told.written - 1, 0));
+    let reported = finished.success().files.expect("several files");
+    assert_eq!(
+        (reported.removed, reported.replaced),
+        (reported.written - 1, 0)
+    );
     assert_eq!(names(folder.path()), ["out"]);
     check(&finished);
 
@@ -161,11 +167,11 @@ fn criteria_as_dumpcap_has_them() {
         let capture = capture_on(&bench.rx, &path).with(criteria).ready();
         socket.send(&frame, 0..590, 0);
         let finished = capture.stop();
-        let told = finished.success().files.expect("several files");
-        assert_eq!(told.written, files_made, "{criteria:?}");
-        assert_eq!(told.removed, files_made - kept, "{criteria:?}");
+        let reported = finished.success().files.expect("several files");
+        assert_eq!(reported.written, files_made, "{criteria:?}");
+        assert_eq!(reported.removed, files_made - kept, "{criteria:?}");
         let (_, recordings) = check(&finished);
-        check_frames(&recordings, &frame, told.frames_removed..590);
+        check_frames(&recordings, &frame, reported.frames_removed..590);
         let names = names(folder.path());
         assert_eq!(names.len() as u64, kept);
         let first = format!("out.x_{:05}_20", files_made - kept + 1);

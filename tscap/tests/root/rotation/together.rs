@@ -13,8 +13,8 @@ use tscap_testkit::recording::Recording;
 pub fn check(finished: &Finished) -> (Summary, Vec<Recording>) {
     let summary = finished.accounted();
     let files = finished.files();
-    let told = summary.files.as_ref().expect("several files");
-    assert_eq!(told.written, files.len() as u64);
+    let reported = summary.files.as_ref().expect("several files");
+    assert_eq!(reported.written, files.len() as u64);
     let frames: u64 = files.iter().map(|file| file.frames).sum();
     let bytes: u64 = files.iter().map(|file| file.bytes).sum();
     assert_eq!((frames, bytes), (summary.written, summary.bytes_written));
@@ -50,7 +50,7 @@ pub fn check(finished: &Finished) -> (Summary, Vec<Recording>) {
         }
         recordings.push(recording);
     }
-    if told.removed == 0 {
+    if reported.removed == 0 {
         assert_eq!(received, summary.seen);
     }
     (summary, recordings)

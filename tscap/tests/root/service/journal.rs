@@ -34,7 +34,7 @@ impl Journald {
     }
 
     /// The next entry.
-    fn hear(&self) -> Entry {
+    fn receive(&self) -> Entry {
         let mut buffer = vec![0; 1 << 20];
         let length = self.0.recv(&mut buffer).expect("an entry in time");
         let (mut rest, mut entry) = (&buffer[..length], Entry::new());
@@ -63,7 +63,7 @@ impl Journald {
     /// Waits for an entry whose message begins so.
     fn wait_for(&self, start: &str) -> Entry {
         loop {
-            let entry = self.hear();
+            let entry = self.receive();
             assert_eq!(entry["SYSLOG_IDENTIFIER"], "tscap", "{entry:?}");
             if entry["MESSAGE"].starts_with(start) {
                 return entry;

@@ -252,8 +252,8 @@ fn a_file_that_cannot_be_written_is_told_once_and_ends_nothing() {
     // It is told by the page after the one that failed, or at the end.
     let finished = capture.stop();
     finished.success();
-    let told = finished.stderr.matches("cannot write the metrics to ");
-    assert_eq!(told.count(), 1, "{}", finished.stderr);
+    let reported = finished.stderr.matches("cannot write the metrics to ");
+    assert_eq!(reported.count(), 1, "{}", finished.stderr);
     assert!(
         finished.stderr.contains("No such file"),
         "{}",

@@ -48,7 +48,7 @@ impl Manager {
     }
 
     /// The next message.
-    fn hear(&self) -> String {
+    fn receive(&self) -> String {
         let mut buffer = [0; 4096];
         let length = self.socket.recv(&mut buffer).expect("a message in time");
         String::from_utf8(buffer[..length].to_vec()).expect("UTF-8")
@@ -57,7 +57,7 @@ impl Manager {
     /// Waits for a message.
     fn wait_for(&self, start: &str) -> String {
         loop {
-            let message = self.hear();
+            let message = self.receive();
             if message.starts_with(start) {
                 return message;
             }
@@ -90,7 +90,7 @@ fn a_service_manager_hears_of_the_beginning_the_state_and_the_end() {
     for manager in managers {
         let plan = capture_on(&bench.rx, &folder.path().join("out.pcapng"));
         let capture = manager.over(plan, &[]).start();
-        assert_eq!(manager.hear(), "READY=1");
+        assert_eq!(manager.receive(), "READY=1");
         // What was said before it: the programs are attached.
         capture.wait_ready();
         assert!(bench.rx.xdp_program().is_some());
@@ -152,11 +152,14 @@ fn a_watchdog_of_another_process_is_not_answered() {
     let more = ["WATCHDOG_USEC=100000", "WATCHDOG_PID=1"];
     let capture = manager.over(plan, &more).start();
     manager.wait_for("READY=1");
-    let mut told = 0;
-    while !manager.hear().starts_with("STATUS=") {
-        told += 1;
+    let mut reported = 0;
+    while !manager.receive().starts_with("STATUS=") {
+        reported += 1;
     }
-    assert_eq!(told, 0, "nothing between READY and STATUS, a second later");
+    assert_eq!(
+        reported, 0,
+        "nothing between READY and STATUS, a second later"
+    );
     capture.stop().success();
 }
 
@@ -176,6 +179,6 @@ fn a_socket_that_is_none_is_refused_and_one_that_is_gone_is_told() {
     let gone = ["env", "NOTIFY_SOCKET=/nonexistent/notify"];
     let finished = plan().through(gone).ready().stop();
     finished.success();
-    let told = "cannot tell the service manager";
-    assert!(finished.stderr.contains(told), "{}", finished.stderr);
+    let reported = "cannot tell the service manager";
+    assert!(finished.stderr.contains(reported), "{}", finished.stderr);
 }

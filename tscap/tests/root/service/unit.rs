@@ -217,12 +217,12 @@ fn the_documented_commands_work() {
     bench.rx.netns.ip(&["link", "add", "veth7", "type", "veth"]);
     booted.systemctl(&["start", &unit]);
     wait::until("the pattern to be taken", LIMIT, || {
-        let told = must(
+        let reported = must(
             booted
                 .command("journalctl")
                 .args(["-u", &unit, "-o", "cat"]),
         );
-        told.contains("ready: ").then_some(())
+        reported.contains("ready: ").then_some(())
     });
     booted.systemctl(&["stop", &unit]);
     assert_eq!(booted.property(&unit, "Result"), "success");

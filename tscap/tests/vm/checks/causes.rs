@@ -109,8 +109,8 @@ pub fn interrupted() {
 /// Interrupts during these frames; panics unless the tables allow for what the frames tell.
 fn within(samples: &[Sample], before: &Told, after: &Told) -> u64 {
     let interrupts: u64 = samples.iter().map(|it| u64::from(it.interrupts)).sum();
-    let told = after.interrupts - before.interrupts;
-    assert!(interrupts <= told, "{interrupts} of {told}");
+    let reported = after.interrupts - before.interrupts;
+    assert!(interrupts <= reported, "{interrupts} of {reported}");
     let softirqs = samples.iter().map(|it| u64::from(it.other_softirqs));
     let bounded = [before.other_softirqs].into_iter().chain(softirqs);
     let bounded: Vec<_> = bounded.chain([after.other_softirqs]).collect();

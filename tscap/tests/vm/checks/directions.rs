@@ -130,12 +130,12 @@ pub fn given_back(rig: &Rig) {
     let capture = guest.capture(&["-Q", "out", "-i", "va"]).ready();
     capture.stop_with(Signal::SIGKILL);
     let restored = guest.run(&[TSCAP, "restore"]);
-    let told = [restored.stdout, restored.stderr].concat();
-    assert!(restored.status.success(), "{told}");
-    assert_eq!(told.contains("clsact"), !has_tcx(guest), "{told}");
+    let reported = [restored.stdout, restored.stderr].concat();
+    assert!(restored.status.success(), "{reported}");
+    assert_eq!(reported.contains("clsact"), !has_tcx(guest), "{reported}");
     let again = guest.run(&[TSCAP, "restore"]);
-    let told = [again.stdout, again.stderr].concat();
-    assert!(!told.contains("clsact"), "{told}");
+    let reported = [again.stdout, again.stderr].concat();
+    assert!(!reported.contains("clsact"), "{reported}");
     let capture = guest.capture(&["-Q", "out", "-i", "va"]).ready();
     echo(guest);
     assert!(capture.stop().success().written >= ECHOES);

@@ -132,7 +132,7 @@ fn carried_through(path: &Path, recording: &Recording) {
     assert_eq!(stamps(&Recording::read(&converted)), stamps(recording));
 }
 
-pub fn told_or_set(rig: &Rig) {
+pub fn reported_or_set(rig: &Rig) {
     let machine = rig.boot(&[Kind::Virtio]);
     let guest = &machine.guest;
     if !load(rig, guest, &[]) {
@@ -145,11 +145,11 @@ pub fn told_or_set(rig: &Rig) {
         let finished = capture.stop();
         let summary = finished.success();
         let hardware = summary.interfaces[0].hardware.clone().expect("asked for");
-        let is_told = finished
+        let is_reported = finished
             .stderr
             .contains("its receive filter of hardware stamps is none");
         assert_eq!(
-            is_told,
+            is_reported,
             hardware.frames.frames.with == 0,
             "{}",
             finished.stderr

@@ -76,7 +76,7 @@ checks![
     filter::in_the_kernel,
     filter::of_a_capture,
     hardware::stamps_within_the_bound,
-    hardware::told_or_set,
+    hardware::reported_or_set,
     hardware::between_hardware_and_xdp,
     interrupts::not_turned_off_before_6_14,
     kfunc::between_readings_of_the_clock,

@@ -66,6 +66,6 @@ pub fn vmxnet3(rig: &Rig) {
         "clsact ingress"
     };
     let finished = captures(rig, Kind::Vmxnet3, &[], hook);
-    let told = finished.stderr.contains("no native XDP");
-    assert_eq!(told, !native, "{}", finished.stderr);
+    let reported = finished.stderr.contains("no native XDP");
+    assert_eq!(reported, !native, "{}", finished.stderr);
 }

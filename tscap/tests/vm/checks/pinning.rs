@@ -108,9 +108,9 @@ pub fn killed_and_restored(rig: &Rig) {
     // The next one tells, and leaves it.
     let next = guest.capture(&["-i", &nic.name]).ready().stop();
     next.success();
-    let told = next.stderr.lines().find(|line| line.contains("killed"));
+    let reported = next.stderr.lines().find(|line| line.contains("killed"));
     assert!(
-        told.is_some_and(|line| line.contains("tscap restore")),
+        reported.is_some_and(|line| line.contains("tscap restore")),
         "{}",
         next.stderr
     );

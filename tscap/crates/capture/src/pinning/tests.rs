@@ -16,7 +16,7 @@ fn changes(machine: &Recorded) -> SettingsGuard {
 #[track_caller]
 fn steer(pinning: &mut Pinning, on: &Link, at: AttachPoint, changes: &mut SettingsGuard) {
     pinning
-        .steer(on, at, changes, &mut Listener::new(&mut nobody))
+        .steer(on, at, changes, &mut Reporter::new(&mut nobody))
         .unwrap_or_else(|failure| panic!("{failure}"));
 }
 
@@ -122,7 +122,7 @@ fn what_is_refused_is_counted_and_the_rest_is_done() {
         &interface,
         wanted,
         &mut changes,
-        &mut Listener::new(&mut nobody),
+        &mut Reporter::new(&mut nobody),
     )
     .unwrap();
     assert_eq!((outcome.in_force, outcome.refused.len()), (1, 1));
@@ -141,7 +141,7 @@ fn what_has_gone_meanwhile_is_not_in_force() {
         &interface,
         found.irqs_on(&[0]),
         &mut changes,
-        &mut Listener::new(&mut nobody),
+        &mut Reporter::new(&mut nobody),
     );
     let outcome = outcome.unwrap();
     assert_eq!((outcome.in_force, outcome.refused.len()), (0, 2));
@@ -159,7 +159,7 @@ fn without_a_journal_nothing_is_steered() {
             &eth0,
             AttachPoint::NativeXdp,
             &mut changes,
-            &mut Listener::new(&mut nobody),
+            &mut Reporter::new(&mut nobody),
         )
         .unwrap_err()
         .to_string();
@@ -180,7 +180,7 @@ fn another_namespaces_sysfs_is_refused() {
 
 #[test]
 fn a_converter_beside_receive_work_is_told() {
-    let told = |more: &str, receiving_cpus: &[u32]| {
+    let reporter = |more: &str, receiving_cpus: &[u32]| {
         let machine = Machine {
             interfaces: Interfaces::default(),
             ring_cpus: vec![0, 1],
@@ -193,19 +193,22 @@ fn a_converter_beside_receive_work_is_told() {
         };
         beside_receiving(&plan_of(more), &machine)
     };
-    assert_eq!(told("", &[]), None);
-    assert_eq!(told("", &[0]), None);
-    let told_of = |more, part: &str| {
-        let told = told(more, &[0, 1]).expect("a warning");
-        assert!(told.contains("CPU 1") && told.contains(part), "{told}");
+    assert_eq!(reporter("", &[]), None);
+    assert_eq!(reporter("", &[0]), None);
+    let reported_of = |more, part: &str| {
+        let reporter = reporter(more, &[0, 1]).expect("a warning");
+        assert!(
+            reporter.contains("CPU 1") && reporter.contains(part),
+            "{reporter}"
+        );
     };
-    told_of("", "takes receive interrupts");
-    told_of("", "other (--rx-cpu takes them elsewhere)");
-    let told_beside = told("", &[1]).expect("a warning");
+    reported_of("", "takes receive interrupts");
+    reported_of("", "other (--rx-cpu takes them elsewhere)");
+    let reported_beside = reporter("", &[1]).expect("a warning");
     assert!(
-        told_beside.contains("(--converter-cpu gives"),
-        "{told_beside}"
+        reported_beside.contains("(--converter-cpu gives"),
+        "{reported_beside}"
     );
-    told_of("--converter-cpu 1", "takes receive interrupts");
-    told_of("--rx-cpu 0-1", "--rx-cpu gives to receiving");
+    reported_of("--converter-cpu 1", "takes receive interrupts");
+    reported_of("--rx-cpu 0-1", "--rx-cpu gives to receiving");
 }

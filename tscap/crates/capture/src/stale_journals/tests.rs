@@ -27,7 +27,7 @@ fn machine() -> (Recorded, JournalFolder) {
 
 fn look_for(folder: &JournalFolder, more: &str, ifindex: u32) -> Result<(), String> {
     let plan = plan_of(more);
-    let looked = look(folder, &plan, &[ifindex], &mut Listener::new(&mut nobody));
+    let looked = look(folder, &plan, &[ifindex], &mut Reporter::new(&mut nobody));
     looked.map_err(|failure| failure.to_string())
 }
 
@@ -88,6 +88,6 @@ fn only_a_change_needs_a_journal() {
 #[tokio::test]
 async fn only_a_change_waits_for_its_turn() {
     let harmless = plan_of("");
-    let turn = turn(&harmless, &mut Listener::new(&mut nobody)).await;
+    let turn = turn(&harmless, &mut Reporter::new(&mut nobody)).await;
     assert!(turn.is_ok_and(|turn| turn.is_none()));
 }

@@ -26,7 +26,7 @@ const DISK_TIMES: RangeInclusive<Duration> = Duration::from_millis(100)..=Durati
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PredictionPlan {
     /// About what.
-    pub asked: Asked,
+    pub asked: PredictionScope,
     /// What stamps.
     pub clock: StampSource,
     /// Where the costs are from, if they are not measured.
@@ -47,7 +47,7 @@ pub struct PredictionPlan {
 
 /// About what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum PredictionScope {
     /// Whether a load fits.
     Load(Load),
     /// From which rate on each stage loses frames.
@@ -102,7 +102,7 @@ pub(super) fn plan(args: LossArgs) -> Result<Plan, String> {
     })))
 }
 
-fn asked(args: &LossArgs) -> Result<Asked, String> {
+fn asked(args: &LossArgs) -> Result<PredictionScope, String> {
     let sizes = args.size.as_ref().map_or(&[][..], |sizes| &sizes.0);
     let or = |given: &[u32], usual: &[u32]| match given {
         [] => usual.to_vec(),
@@ -112,7 +112,7 @@ fn asked(args: &LossArgs) -> Result<Asked, String> {
         if !args.ring_size.is_empty() {
             return Err("with --plan, --ring-size is for a load: give --rate".into());
         }
-        return Ok(Asked::Limits {
+        return Ok(PredictionScope::Limits {
             sizes: or(sizes, &USUAL_SIZES),
             snaplens: or(&args.snaplen, &[0]),
             port: args.port,
@@ -120,7 +120,7 @@ fn asked(args: &LossArgs) -> Result<Asked, String> {
     };
     let size = only("--size", sizes)?.ok_or("--plan with --rate needs a --size")?;
     check_pace(Pace::Rate(rate), size)?;
-    Ok(Asked::Load(Load {
+    Ok(PredictionScope::Load(Load {
         size,
         rate,
         lasting: args

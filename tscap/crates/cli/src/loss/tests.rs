@@ -91,7 +91,7 @@ fn prediction(args: &str) -> PredictionPlan {
 #[test]
 fn a_plan_is_about_one_load() {
     let load = |plan: &PredictionPlan| match &plan.asked {
-        Asked::Load(load) => *load,
+        PredictionScope::Load(load) => *load,
         other => panic!("{other:?}"),
     };
     let plan = prediction("--plan --rate 2Mpps --size 512 --for 10s");
@@ -117,14 +117,14 @@ fn a_plan_is_about_one_load() {
 #[test]
 fn without_a_rate_a_plan_is_about_the_limits() {
     let limits = |args: &str| prediction(args).asked;
-    let usual = Asked::Limits {
+    let usual = PredictionScope::Limits {
         sizes: vec![64, 256, 512, 1024, 1500],
         snaplens: vec![0],
         port: None,
     };
     assert_eq!(limits("--plan"), usual);
     let asked = limits("--plan --port 100G --size 64,1500 --snaplen 96,whole");
-    let given = Asked::Limits {
+    let given = PredictionScope::Limits {
         sizes: vec![64, 1500],
         snaplens: vec![96, 0],
         port: Some(LineRate(100_000_000_000)),

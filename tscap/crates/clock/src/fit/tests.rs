@@ -50,22 +50,22 @@ fn capture(host: &Host, gap: u64, seconds: u64) -> (Vec<Stamp>, History, u64) {
 
 /// Errors of the live stamps and of the refined ones, all of which are within what is
 /// stated for them; at least a share of them is told by the history.
-fn errors(host: &Host, gap: u64, least_told: f64) -> [Summary; 2] {
-    errors_in(host, gap, 120, least_told)
+fn errors(host: &Host, gap: u64, least_reported: f64) -> [Summary; 2] {
+    errors_in(host, gap, 120, least_reported)
 }
 
-fn errors_in(host: &Host, gap: u64, seconds: u64, least_told: f64) -> [Summary; 2] {
+fn errors_in(host: &Host, gap: u64, seconds: u64, least_reported: f64) -> [Summary; 2] {
     let (stamps, history, live_bound_ns) = capture(host, gap, seconds);
     let fit = Fit::new(&history);
     let error = |real: RealNs, truth: u64| i64::try_from(real.0.abs_diff(truth)).unwrap();
     let live = stamps.iter().map(|(truth, _, live)| error(*live, *truth));
-    let (mut told, mut outside) = (0.0, 0);
+    let (mut reported, mut outside) = (0.0, 0);
     let refined: Vec<i64> = stamps
         .iter()
         .map(
             |(truth, stamp, live)| match fit.refine(*stamp, *live, live_bound_ns) {
                 Ok(Estimate { real, bound_ns }) => {
-                    told += 1.0;
+                    reported += 1.0;
                     assert!(real.0.abs_diff(live.0) <= live_bound_ns);
                     let error = error(real, *truth);
                     outside += usize::from(error.unsigned_abs() > bound_ns);
@@ -77,7 +77,7 @@ fn errors_in(host: &Host, gap: u64, seconds: u64, least_told: f64) -> [Summary; 
         .collect();
     let of = stamps.len();
     assert_eq!(outside, 0, "of {of}, live bound {live_bound_ns}");
-    assert!(told >= of as f64 * least_told, "{told} of {of}");
+    assert!(reported >= of as f64 * least_reported, "{reported} of {of}");
     [Summary::of(live).unwrap(), Summary::of(refined).unwrap()]
 }
 
@@ -263,8 +263,8 @@ fn a_hole_is_left_out_of_a_segment() {
         }],
         samples: samples.to_vec(),
     });
-    let is_told = |ms: u64| fit.allowed(RawStamp(ms * MS)).is_some();
-    for (told, ms) in [
+    let is_reported = |ms: u64| fit.allowed(RawStamp(ms * MS)).is_some();
+    for (reported, ms) in [
         (false, 20_900),
         (true, 21_000),
         (true, 24_900),
@@ -276,7 +276,7 @@ fn a_hole_is_left_out_of_a_segment() {
         (false, 37_999),
         (true, 38_000),
     ] {
-        assert_eq!(is_told(ms), told, "{ms}");
+        assert_eq!(is_reported(ms), reported, "{ms}");
     }
 }
 
@@ -296,17 +296,17 @@ fn a_line_is_told_for_a_second_beyond_its_readings() {
     let edges = [0, after - 1, after, history.samples.len() - 1].map(stamp);
     let fit = Fit::new(&history);
     let ms = 2_000_000;
-    let is_told = |at: u64| fit.allowed(RawStamp(at)).is_some();
+    let is_reported = |at: u64| fit.allowed(RawStamp(at)).is_some();
     for (edge, outwards) in edges.into_iter().zip([-1, 1, -1, 1]) {
-        for (told, away) in [(true, -900), (true, 900), (false, 1_100), (false, 1_900)] {
+        for (reported, away) in [(true, -900), (true, 900), (false, 1_100), (false, 1_900)] {
             let at = edge.wrapping_add_signed(outwards * away * ms);
-            assert_eq!(is_told(at), told, "{away} ms from {edge}");
+            assert_eq!(is_reported(at), reported, "{away} ms from {edge}");
         }
     }
     let [from, until] = [edges[0], edges[3]].map(RawStamp);
     // But for some 4 s of the 25.
-    let told = fit.coverage(from, until);
-    assert!((0.83..0.87).contains(&told), "{told}");
+    let reported = fit.coverage(from, until);
+    assert!((0.83..0.87).contains(&reported), "{reported}");
 }
 
 /// A capture that was killed: the clock was set, and no statistics tell it.

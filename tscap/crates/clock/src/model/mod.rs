@@ -172,7 +172,7 @@ impl FeedForward {
                 return self.unbelievable(reading);
             }
             self.window
-                .keep_what_meets(seen, reading.at, local.rate, local.drift_ppb);
+                .retain_consistent(seen, reading.at, local.rate, local.drift_ppb);
             self.bent_at = reading.at;
         }
         if straight.is_none() {

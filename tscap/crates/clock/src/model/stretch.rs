@@ -144,13 +144,13 @@ mod tests {
                 let ppb = local.rate.ppb_from(rate(0)) * sign;
                 (is_average, ppb, local.drift_ppb)
             };
-            let near = |told: (bool, i64, u64), expected: (bool, i64, u64)| {
-                let (is_average, ppb, drift) = told;
+            let near = |reported: (bool, i64, u64), expected: (bool, i64, u64)| {
+                let (is_average, ppb, drift) = reported;
                 is_average == expected.0
                     && (ppb - expected.1).abs() <= 1
                     && drift.abs_diff(expected.2) <= 1
             };
-            for (told, expected) in [
+            for (reported, expected) in [
                 (take(false, 0, 70), (false, 100, 21 + wander)),
                 (take(false, 0, 90), (true, 0, 90)),
                 (take(false, 50, 20), (false, 100, 21 + wander)),
@@ -163,7 +163,7 @@ mod tests {
                 (take(true, 150, 40), (true, 150, 71 + wander)),
                 (take(true, 100, 400), (true, 100, 400)),
             ] {
-                assert!(near(told, expected), "{told:?} {expected:?} {sign}");
+                assert!(near(reported, expected), "{reported:?} {expected:?} {sign}");
             }
         }
     }

@@ -171,11 +171,11 @@ fn a_slew_is_followed_within_the_bound() {
     for second in 2..2_000 {
         run.look(second * S, &LAN, slewed);
         let (error, bound) = run.error(second * S + S / 3, slewed);
-        let is_told = error.unsigned_abs() <= bound;
-        untold += u64::from(!is_told);
+        let is_reported = error.unsigned_abs() <= bound;
+        untold += u64::from(!is_reported);
         let is_new = |change| (0..=confirmations + 1).contains(&second.wrapping_sub(change));
         assert!(
-            is_told || SLEW.into_iter().any(is_new),
+            is_reported || SLEW.into_iter().any(is_new),
             "{error} {bound} at {second}"
         );
     }

@@ -58,7 +58,7 @@ impl Window {
     }
 
     /// Leaves out what can't be true if `seen` is, at `at`.
-    pub fn keep_what_meets(
+    pub fn retain_consistent(
         &mut self,
         seen: Interval,
         at: TscCycles,
@@ -250,7 +250,7 @@ mod tests {
             (reading(S, 900), 3),
         ]);
         let seen = reading(2 * S, 0).interval();
-        window.keep_what_meets(seen, TscCycles(2 * S), rate(), 0);
+        window.retain_consistent(seen, TscCycles(2 * S), rate(), 0);
         assert_eq!(errors(&window), [1, 3]);
     }
 

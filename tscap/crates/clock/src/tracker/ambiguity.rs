@@ -8,7 +8,7 @@
 
 use crate::ambiguous::PARTS;
 use crate::segments::STAMPS_WAIT;
-use crate::{Ambiguous, Between, MonoNs};
+use crate::{Ambiguous, MonoNs, StampRange};
 
 /// The stamps' clock at a reading.
 #[derive(Clone, Copy, Debug)]
@@ -50,11 +50,11 @@ pub(super) struct Ambiguity {
 struct Event {
     /// Values that go on from before it, those that lead to what it led to, and those about what
     /// was read in between.
-    values: [Between; PARTS],
+    values: [StampRange; PARTS],
     /// The least value that follows on those before it.
     after: u64,
     /// Those of all of these that the clock has left behind: they do not come again.
-    left: Between,
+    left: StampRange,
     /// How many readings came after the event.
     age: usize,
     /// Whether stamps of either side are converted differently.
@@ -137,7 +137,7 @@ impl Ambiguity {
         self.begin(seen, gone, None, true);
         let event = self.events.last_mut().expect("it began");
         event.after = event.after.min(least.min(low));
-        event.values[0] = Between::new(event.after, u64::MAX);
+        event.values[0] = StampRange::new(event.after, u64::MAX);
         event.is_resolved = false;
         self.has_waiting_from(seen);
     }
@@ -157,7 +157,7 @@ impl Ambiguity {
         let went_back = gone.missing > i128::from(gone.tolerance);
         if went_back && has_lost_waiting {
             let oldest = self.readings[0].values[0];
-            let before = Between::new(oldest.wrapping_sub(1), self.certain.values[0]);
+            let before = StampRange::new(oldest.wrapping_sub(1), self.certain.values[0]);
             let event = self.events.last_mut().expect("it began");
             event.values[0] = event.values[0].hull(before);
             event.after = event.after.min(oldest);
@@ -181,23 +181,23 @@ impl Ambiguity {
         let length = gone.expected.saturating_add(slack);
         let leads = until.saturating_sub(length);
         let leads_here = match has_jumped {
-            true => Between::new(leads, until),
-            false => Between::new(leads.max(after).min(until), until),
+            true => StampRange::new(leads, until),
+            false => StampRange::new(leads.max(after).min(until), until),
         };
         let farthest = after.saturating_add(length);
         let (goes_on, left) = match until < after {
-            true => (Between::new(after, farthest), leads_here),
+            true => (StampRange::new(after, farthest), leads_here),
             false => (
-                Between::new(after, farthest.max(until)),
-                leads_here.hull(Between::new(after, until)),
+                StampRange::new(after, farthest.max(until)),
+                leads_here.hull(StampRange::new(after, until)),
             ),
         };
         let unresolved = self.unresolved.map(|[least, greatest]| {
-            Between::new(least.saturating_sub(slack), greatest.saturating_add(length))
+            StampRange::new(least.saturating_sub(slack), greatest.saturating_add(length))
         });
         self.events.retain(|it| it.may_wait() && it.is_resolved);
         self.events.push(Event {
-            values: [goes_on, leads_here, unresolved.unwrap_or(Between::NONE)],
+            values: [goes_on, leads_here, unresolved.unwrap_or(StampRange::NONE)],
             after,
             left,
             age: 0,
@@ -236,9 +236,9 @@ impl Event {
     fn is_over(&mut self, farthest: u64) {
         let [goes_on, ..] = self.values;
         let goes_on = match farthest > self.after {
-            true => Between::NONE,
+            true => StampRange::NONE,
             false => goes_on,
         };
-        self.values = [goes_on, self.left, Between::NONE];
+        self.values = [goes_on, self.left, StampRange::NONE];
     }
 }

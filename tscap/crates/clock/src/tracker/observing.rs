@@ -16,7 +16,7 @@ const SHORTEST_SUSPEND_NS: u64 = 10_000_000;
 
 /// What a reading says of the time since the latest certain one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Course {
+enum ElapsedCheck {
     Certain,
     /// Something small may hide in it.
     Uncertain,
@@ -63,7 +63,7 @@ impl Tracker {
         if let Some((counter, tsc)) = self.counter.as_mut().zip(cross.tsc) {
             counter.forget_before(tsc);
         }
-        self.take_course(cross, Course::Unresolved, true);
+        self.take_course(cross, ElapsedCheck::Unresolved, true);
         Observation::Torn
     }
 
@@ -104,14 +104,14 @@ impl Tracker {
             counter_jump_ns,
         };
         self.segments.begin(cross, &sample, seen, start);
-        let mut course = Course::Happened(None);
+        let mut course = ElapsedCheck::Happened(None);
         if let Some(bracket) = cross.bracket() {
             let has_jumped = self.untold_step == Some(true) || counter_jump_ns.is_some();
             self.untold_step = Some(has_jumped);
             let (of_counter, _) = self.observe_counter(cross, &bracket, sample);
             if self.source == StampSource::Tsc {
                 course = of_counter.map_or(course, |outcome| match outcome {
-                    CounterOutcome::PassedOver => Course::Unresolved,
+                    CounterOutcome::PassedOver => ElapsedCheck::Unresolved,
                     _ => course,
                 });
             }
@@ -142,8 +142,8 @@ impl Tracker {
         // The clock may have been set before, by less than a wide one shows.
         let is_certain = cross.offset.is_some() || is_narrow;
         let mut course = match is_certain {
-            true => Course::Certain,
-            false => Course::Uncertain,
+            true => ElapsedCheck::Certain,
+            false => ElapsedCheck::Uncertain,
         };
         let mut counter_jump_ns = None;
         if let Some(bracket) = cross.bracket() {
@@ -153,23 +153,23 @@ impl Tracker {
             }
             if self.source == StampSource::Tsc {
                 let usual = if is_narrow {
-                    Course::Certain
+                    ElapsedCheck::Certain
                 } else {
-                    Course::Uncertain
+                    ElapsedCheck::Uncertain
                 };
                 course = match outcome {
                     None => usual,
                     Some(CounterOutcome::Used { unknown: None }) if !is_untold => usual,
                     Some(CounterOutcome::Used { unknown }) => {
-                        Course::Happened(unknown.map(|(after, _)| after))
+                        ElapsedCheck::Happened(unknown.map(|(after, _)| after))
                     }
-                    Some(CounterOutcome::Jumped { .. }) => Course::Happened(None),
+                    Some(CounterOutcome::Jumped { .. }) => ElapsedCheck::Happened(None),
                     Some(CounterOutcome::PassedOver) => {
                         // It went back in the reading.
                         let is_torn = bracket.tsc[1] < bracket.tsc[0];
                         match is_untold || is_torn || was_set || self.ambiguity.has_unresolved() {
-                            true => Course::Unresolved,
-                            false => Course::Uncertain,
+                            true => ElapsedCheck::Unresolved,
+                            false => ElapsedCheck::Uncertain,
                         }
                     }
                 };
@@ -177,8 +177,8 @@ impl Tracker {
         }
         if was_set || self.ambiguity.has_unresolved() {
             course = match course {
-                Course::Certain => Course::Happened(None),
-                Course::Uncertain => Course::Unresolved,
+                ElapsedCheck::Certain => ElapsedCheck::Happened(None),
+                ElapsedCheck::Uncertain => ElapsedCheck::Unresolved,
                 course => course,
             };
         }
@@ -232,7 +232,9 @@ impl Tracker {
             None => counter.observe(bracket),
         };
         match outcome {
-            CounterOutcome::PassedOver if cross.offset.is_none() => counter.cover_what_hid(),
+            CounterOutcome::PassedOver if cross.offset.is_none() => {
+                counter.widen_for_unseen_steps()
+            }
             CounterOutcome::PassedOver => {}
             CounterOutcome::Used { .. } | CounterOutcome::Jumped { .. } => self.untold_step = None,
         }
@@ -278,16 +280,16 @@ impl Tracker {
     }
 
     /// Which stamps are ambiguous by that, where either side of an event `parts_times`.
-    fn take_course(&mut self, cross: &CrossTimestamp, course: Course, parts_times: bool) {
+    fn take_course(&mut self, cross: &CrossTimestamp, course: ElapsedCheck, parts_times: bool) {
         let seen = Seen::of(self.source, cross);
         match course {
-            Course::Certain => self.ambiguity.is_certain(seen),
-            Course::Uncertain => self.ambiguity.is_uncertain(seen),
-            Course::Unresolved => {
+            ElapsedCheck::Certain => self.ambiguity.is_certain(seen),
+            ElapsedCheck::Uncertain => self.ambiguity.is_uncertain(seen),
+            ElapsedCheck::Unresolved => {
                 let gone = self.gone(&seen);
                 self.ambiguity.is_unresolved(seen, gone);
             }
-            Course::Happened(after) => {
+            ElapsedCheck::Happened(after) => {
                 let gone = self.gone(&seen);
                 let has_lost_waiting = match (self.source, &self.counter) {
                     (StampSource::Tsc, Some(counter)) => counter.has_lost_waiting(),

@@ -235,15 +235,15 @@ fn the_bound_of_a_counter_has_the_stamps_own_error_and_the_rounding() {
 #[test]
 fn a_wide_reading_begins_no_segment_for_another_tai() {
     let truth = Truth::START;
-    let told = Truth {
+    let reported = Truth {
         tai_offset_s: 38,
         ..truth
     };
     let mut tracker = followed(StampSource::Ktime, 0..100, |at| truth.cross(at, [20; 4]));
     let bounds = tracker.current().mono_to_real;
-    tracker.observe(&told.cross(100 * MS, [20, 20, 20, MS]));
+    tracker.observe(&reported.cross(100 * MS, [20, 20, 20, MS]));
     assert_eq!(tracker.segments().len(), 1);
-    tracker.observe(&told.cross(101 * MS, [20; 4]));
+    tracker.observe(&reported.cross(101 * MS, [20; 4]));
     let [_, segment] = tracker.segments() else {
         panic!("{:?}", tracker.segments());
     };

@@ -14,8 +14,8 @@ use tscap_common::key::key;
 
 use super::matcher::{Matcher, MatcherOptions, Passed};
 use super::recorder::{DelayRecorder, Matched};
-use super::schema::{Exit, How, Match, Passage, Spot};
-use super::sighting::{At, Sighting};
+use super::schema::{Exit, How, Match, MeasuringPoint, Passage};
+use super::sighting::{SeenAt, Sighting};
 use places::{Place, Places};
 use stamps::Stamps;
 use survey::Survey;
@@ -222,8 +222,8 @@ impl<'a> Measured<'a> {
             let there = packet.data.len() as u32;
             let key = key(of, &packet.data[..], there, packet.origlen);
             let seen = match at {
-                At::Entry => &mut self.entry,
-                At::Exit(_) => &mut self.exit,
+                SeenAt::Entry => &mut self.entry,
+                SeenAt::Exit(_) => &mut self.exit,
             };
             seen.frames += 1;
             let Some(key) = key else {
@@ -350,8 +350,8 @@ fn record(recorder: &mut DelayRecorder, stamps: &Stamps, passed: &Passed<'_>) {
     });
 }
 
-fn spot(place: &Place, seen: Seen) -> Spot {
-    Spot {
+fn spot(place: &Place, seen: Seen) -> MeasuringPoint {
+    MeasuringPoint {
         interface: place.name.clone(),
         hook: place.hook.clone(),
         seen: seen.frames,

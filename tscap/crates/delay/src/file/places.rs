@@ -5,7 +5,7 @@ use pcap_file::DataLink;
 use super::survey::{Described, Survey};
 use super::{FileError, FilePlan};
 use crate::schema::How;
-use crate::sighting::At;
+use crate::sighting::SeenAt;
 use tscap_base::text::escaped::escaped;
 use tscap_file::accounting::Direction;
 use tscap_file::pcapng::Packet;
@@ -59,11 +59,11 @@ impl Places {
     }
 
     /// Where a packet is seen.
-    pub fn of(&self, packet: &Packet) -> impl Iterator<Item = At> {
+    pub fn of(&self, packet: &Packet) -> impl Iterator<Item = SeenAt> {
         let is_entry = self.entry.has(packet);
         let is_exit = !self.is_mirrored && self.exit.has(packet);
-        let entry = is_entry.then_some(At::Entry);
-        entry.into_iter().chain(is_exit.then_some(At::Exit(0)))
+        let entry = is_entry.then_some(SeenAt::Entry);
+        entry.into_iter().chain(is_exit.then_some(SeenAt::Exit(0)))
     }
 }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::FileError;
 use super::places::{Place, Places};
 use super::survey::{Described, Survey};
-use crate::sighting::At;
+use crate::sighting::SeenAt;
 use tscap_base::text::numbers::span;
 use tscap_clock::interval_ns;
 use tscap_clock::{CounterReport, FileNs, RawStamp, StampSource};
-use tscap_file::pcapng::{Kinship, Packet};
+use tscap_file::pcapng::{ClockRelation, Packet};
 
 #[derive(Clone, Debug)]
 pub(super) struct Stamps {
@@ -104,10 +104,10 @@ impl Stamps {
 
     /// The stamp of a packet at a place, as the matcher gets it: at the exit no earlier than
     /// at the entry, however far both clocks are off each other.
-    pub fn in_order(&self, stamp: RawStamp, at: At) -> RawStamp {
+    pub fn in_order(&self, stamp: RawStamp, at: SeenAt) -> RawStamp {
         match at {
-            At::Entry => stamp,
-            At::Exit(_) => RawStamp(stamp.0.saturating_add(self.slack)),
+            SeenAt::Entry => stamp,
+            SeenAt::Exit(_) => RawStamp(stamp.0.saturating_add(self.slack)),
         }
     }
 
@@ -208,7 +208,7 @@ fn error_of_times(
                 .zip(apart_ns)
                 .map(|(one, other): (u64, u64)| one.max(other));
             let are_ours = entry.interface.tscap.is_some() && exit.interface.tscap.is_some();
-            if !are_ours || entry.clock.kinship(&exit.clock) != Kinship::Utc {
+            if !are_ours || entry.clock.kinship(&exit.clock) != ClockRelation::Utc {
                 continue;
             }
             let [name_in, name_out] = [&places.entry.name, &places.exit.name];

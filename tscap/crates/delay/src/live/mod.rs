@@ -17,9 +17,11 @@ use crate::{Matcher, MatcherOptions, Worst};
 use tscap_base::failure::Failure;
 use tscap_capture::Event;
 use tscap_clock::Tracker;
-use tscap_session::{Beginning, Draining, Live, Machine, Over, Recorded, Session, SessionPlan};
+use tscap_session::{
+    Beginning, Draining, EndReason, Live, Machine, Recorded, Session, SessionPlan,
+};
 
-pub use plan::{Course, LivePlan, OutPoint};
+pub use plan::{LivePlan, MeasuredPath, OutPoint};
 pub use result::{Result as LiveResult, SlowPacket};
 pub use sink::LiveSecond;
 
@@ -42,11 +44,11 @@ pub struct Running {
 
 impl LivePlan {
     /// Checks this against the machine, loads the programs, reads the clocks and attaches.
-    /// `hear` is told what a user should know.
+    /// `on_event` is told what a user should know.
     ///
     /// # Errors
     /// What was tried, why it failed and what to do next. Nothing stays attached.
-    pub async fn start(&self, hear: &mut dyn FnMut(Event)) -> Result<Running, Failure> {
+    pub async fn start(&self, on_event: &mut dyn FnMut(Event)) -> Result<Running, Failure> {
         let machine = Machine::check(self.clock)?;
         let interfaces = Interfaces::find(self)?;
         let matched_by = self.matched_by.unwrap_or(interfaces.suitable_match());
@@ -63,7 +65,7 @@ impl LivePlan {
             interfaces: interfaces.most_points(),
             ring_bytes: self.ring_bytes,
         };
-        let session = Session::open(&machine, &plan, hear).await;
+        let session = Session::open(&machine, &plan, on_event).await;
         let session = session.map_err(refused)?;
         let points = AttachedPoints::attach(self, &interfaces, &session.loaded).await?;
         let warnings = points.warnings();
@@ -89,7 +91,7 @@ impl LivePlan {
     /// from the beginning on may have entered before.
     fn ways(&self, interfaces: &Interfaces, beginning: &Beginning<'_>) -> (Vec<WayState>, u64) {
         let start = beginning.start;
-        let is_mirrored = matches!(self.course, Course::Mirrored { .. });
+        let is_mirrored = matches!(self.course, MeasuredPath::Mirrored { .. });
         let mut memory_bytes = 0;
         let ways = interfaces.exits().map(|exits| {
             let exits = if is_mirrored { 1 } else { exits };
@@ -148,14 +150,14 @@ impl Live for Running {
     fn give_up_privileges(
         &mut self,
         makes_files: bool,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> Result<(), Failure> {
         self.draining
-            .give_up_privileges(Vec::new(), makes_files, hear)
+            .give_up_privileges(Vec::new(), makes_files, on_event)
     }
 
-    fn look_after(&mut self, hear: &mut dyn FnMut(Event)) -> Option<Over> {
-        self.draining.look_after(self.plan.count, hear)
+    fn supervise(&mut self, on_event: &mut dyn FnMut(Event)) -> Option<EndReason> {
+        self.draining.supervise(self.plan.count, on_event)
     }
 
     fn take_latest(&self) -> Option<LiveSecond> {

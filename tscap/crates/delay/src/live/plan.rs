@@ -26,7 +26,7 @@ pub enum OutPoint {
 
 /// The interfaces, and which way packets go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Course {
+pub enum MeasuredPath {
     /// In at one, out at another.
     Through {
         /// Where packets enter.
@@ -53,7 +53,7 @@ pub enum Course {
     },
 }
 
-impl Course {
+impl MeasuredPath {
     /// What it is called in the result.
     pub fn how(&self) -> How {
         match self {
@@ -69,7 +69,7 @@ impl Course {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LivePlan {
     /// The interfaces.
-    pub course: Course,
+    pub course: MeasuredPath,
     /// The network namespace that they are in; `None` for this process's own.
     pub namespace: Option<Target>,
     /// That of the other ends, with [`OutPoint::Peer`]; `None` for the same one.
@@ -99,9 +99,11 @@ impl LivePlan {
     /// there for the tap, whose programs are filters of sockets.
     pub(super) fn clock_at_its_points(&self) -> (ClockChoice, Option<TscPath>) {
         let is_tapped = match &self.course {
-            Course::Through { .. } | Course::Reflected(_) => self.out_point == OutPoint::Tap,
-            Course::RoundTrip(_) => true,
-            Course::Mirrored { .. } => false,
+            MeasuredPath::Through { .. } | MeasuredPath::Reflected(_) => {
+                self.out_point == OutPoint::Tap
+            }
+            MeasuredPath::RoundTrip(_) => true,
+            MeasuredPath::Mirrored { .. } => false,
         };
         match self.clock {
             ClockChoice::Auto if is_tapped => (ClockChoice::Ktime, None),

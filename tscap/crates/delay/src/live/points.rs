@@ -3,9 +3,9 @@
 use tokio::task::yield_now;
 use tscap_common::hook::Slot;
 
-use super::plan::{Course, LivePlan, OutPoint};
+use super::plan::{LivePlan, MeasuredPath, OutPoint};
 use crate::schema::Match;
-use crate::{At, MOST_EXITS};
+use crate::{MOST_EXITS, SeenAt};
 use tscap_base::failure::{Context as _, Failure, Hint as _};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_capture::interface::{find, find_usable};
@@ -37,12 +37,12 @@ pub(super) struct Point {
     pub slot: Slot,
     /// The way that it belongs to, and where on that it is.
     pub way: usize,
-    pub at: At,
+    pub at: SeenAt,
 }
 
 /// A way through what is measured, before its programs are attached.
 #[derive(Clone, Debug)]
-struct Way {
+struct PlannedWay {
     name: String,
     entry: (Link, Seen),
     exits: Vec<(Link, Seen)>,
@@ -83,7 +83,7 @@ pub(super) struct AttachedPoints {
 
 /// The interfaces of a measurement, looked up.
 pub(super) struct Interfaces {
-    ways: Vec<Way>,
+    ways: Vec<PlannedWay>,
     /// What is mirrored to which interface.
     mirrored: Option<([Link; 2], Link)>,
     scope: Scope,
@@ -135,20 +135,20 @@ impl LivePlan {
     }
 }
 
-type Found = (Vec<Way>, Option<([Link; 2], Link)>, Match);
+type Found = (Vec<PlannedWay>, Option<([Link; 2], Link)>, Match);
 
 fn ways(plan: &LivePlan, peer_scope: &Scope) -> Result<Found, Failure> {
     let usable = |name: &str| find_usable(name, TASK, &KINDS);
     let exits = |link: &Link| exits_of(plan.out_point, link, peer_scope);
     let through = |entry: &Link, exit: &Link| {
-        Ok::<_, Failure>(Way {
+        Ok::<_, Failure>(PlannedWay {
             name: format!("{} → {}", entry.name, exit.name),
             entry: (entry.clone(), Seen::Received),
             exits: exits(exit)?,
         })
     };
     Ok(match &plan.course {
-        Course::Through {
+        MeasuredPath::Through {
             entry,
             exit,
             is_both,
@@ -172,25 +172,25 @@ fn ways(plan: &LivePlan, peer_scope: &Scope) -> Result<Found, Failure> {
             }
             (ways, None, suits)
         }
-        Course::Reflected(name) => {
+        MeasuredPath::Reflected(name) => {
             let link = usable(name)?;
-            let way = Way {
+            let way = PlannedWay {
                 name: format!("{name}, request to reply"),
                 entry: (link.clone(), Seen::Received),
                 exits: exits(&link)?,
             };
             (vec![way], None, Match::Reply)
         }
-        Course::RoundTrip(name) => {
+        MeasuredPath::RoundTrip(name) => {
             let link = usable(name)?;
-            let way = Way {
+            let way = PlannedWay {
                 name: format!("{name}, there and back"),
                 entry: (link.clone(), Seen::BehindQueueing),
                 exits: vec![(link, Seen::Received)],
             };
             (vec![way], None, Match::Reply)
         }
-        Course::Mirrored {
+        MeasuredPath::Mirrored {
             entry,
             exit,
             to,
@@ -198,7 +198,7 @@ fn ways(plan: &LivePlan, peer_scope: &Scope) -> Result<Found, Failure> {
         } => {
             let (a, b, from) = (usable(entry)?, usable(exit)?, usable(from)?);
             let to = find(to, "mirror to")?;
-            let way = Way {
+            let way = PlannedWay {
                 name: format!("{} → {}", a.name, b.name),
                 entry: (from, Seen::Received),
                 exits: Vec::new(),
@@ -285,13 +285,13 @@ impl AttachedPoints {
         let ways = || interfaces.ways.iter().enumerate();
         for (way, it) in ways() {
             for (exit, place) in it.exits.iter().enumerate() {
-                points.add(plan, interfaces, loaded, place, (way, At::Exit(exit)))?;
+                points.add(plan, interfaces, loaded, place, (way, SeenAt::Exit(exit)))?;
                 // A request to end is noticed here.
                 yield_now().await;
             }
         }
         for (way, it) in ways() {
-            points.add(plan, interfaces, loaded, &it.entry, (way, At::Entry))?;
+            points.add(plan, interfaces, loaded, &it.entry, (way, SeenAt::Entry))?;
             yield_now().await;
         }
         if let Some(mirrored) = &interfaces.mirrored {
@@ -308,7 +308,7 @@ impl AttachedPoints {
         interfaces: &Interfaces,
         loaded: &Loaded,
         (link, seen): &(Link, Seen),
-        (way, at): (usize, At),
+        (way, at): (usize, SeenAt),
     ) -> Result<(), Failure> {
         let number = self.all.len() as u32;
         let scope = match seen {
@@ -372,7 +372,7 @@ impl AttachedPoints {
     /// Detaches the programs of entries: what is inside can still be seen when it leaves.
     /// With mirrored ends there is nothing else, and nothing is detached.
     pub fn close_entries(&self) {
-        for point in self.all.iter().filter(|point| point.at == At::Entry) {
+        for point in self.all.iter().filter(|point| point.at == SeenAt::Entry) {
             if self.mirrors.is_empty() {
                 // An interface that is gone has no program.
                 let _ = point.attachment.held.detach();
@@ -387,7 +387,7 @@ impl AttachedPoints {
     /// What a reader must know of where packets are stamped.
     pub fn warnings(&self) -> Vec<String> {
         let late = |point: &&Point| {
-            point.at == At::Entry
+            point.at == SeenAt::Entry
                 && !point.attachment.at.is_in_driver()
                 && point.attachment.at != AttachPoint::Tap
         };

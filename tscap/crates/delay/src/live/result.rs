@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::points::{AttachedPoints, Point};
 use super::sink::MatcherSink;
 use super::way::{Ended, Seen};
-use super::{Course, LivePlan};
-use crate::schema::{Exit, How, Match, Passage, Spot};
-use crate::{At, Packet};
+use super::{LivePlan, MeasuredPath};
+use crate::schema::{Exit, How, Match, MeasuringPoint, Passage};
+use crate::{Packet, SeenAt};
 use tscap_base::failure::{Context as _, Failure};
 use tscap_base::text::numbers::counted;
 use tscap_clock::Tracker;
@@ -77,7 +77,7 @@ pub(super) fn of(
             .map(|it| it.keyed + it.unkeyed)
             .sum::<u64>();
     warnings.extend(of_clock);
-    let is_mirrored = matches!(plan.course, Course::Mirrored { .. });
+    let is_mirrored = matches!(plan.course, MeasuredPath::Mirrored { .. });
     if is_mirrored {
         let lost = loaded.mirror_losses();
         let lost = lost.context("cannot account for the frames")?;
@@ -130,16 +130,16 @@ fn bound_ns(tracker: &Tracker, longest_ns: i64) -> u64 {
         .min(u64::MAX - ends)
 }
 
-fn spot(point: &Point, lost: &Outcomes, ended: &Ended) -> Spot {
+fn spot(point: &Point, lost: &Outcomes, ended: &Ended) -> MeasuringPoint {
     let Seen { keyed, unkeyed } = match point.at {
-        At::Entry => ended.seen[0],
-        At::Exit(exit) => ended.seen[1 + exit],
+        SeenAt::Entry => ended.seen[0],
+        SeenAt::Exit(exit) => ended.seen[1 + exit],
     };
     let counts = lost.entries().filter(|(_, count)| *count > 0);
     let unrecorded: BTreeMap<_, _> = counts
         .map(|(entry, count)| (entry.name.to_owned(), count))
         .collect();
-    Spot {
+    MeasuringPoint {
         interface: point.interface.clone(),
         hook: point.attachment.hook(),
         seen: keyed + unkeyed + lost.total(),
@@ -151,15 +151,15 @@ fn spot(point: &Point, lost: &Outcomes, ended: &Ended) -> Spot {
 
 fn passage(
     name: &str,
-    spots: Vec<(&Point, Spot)>,
+    spots: Vec<(&Point, MeasuringPoint)>,
     ended: Ended,
     is_mirrored: bool,
 ) -> (Passage, Vec<SlowPacket>) {
-    let of = |at: At| spots.iter().find(|(point, _)| point.at == at);
-    let (_, entry) = of(At::Entry).expect("each way has an entry");
+    let of = |at: SeenAt| spots.iter().find(|(point, _)| point.at == at);
+    let (_, entry) = of(SeenAt::Entry).expect("each way has an entry");
     let figures = ended.accounts.into_iter().zip(ended.delays).enumerate();
     let exits = figures.map(|(exit, (account, delays))| {
-        let (point, spot) = match of(At::Exit(exit)) {
+        let (point, spot) = match of(SeenAt::Exit(exit)) {
             Some((point, spot)) => (point.name, spot.clone()),
             // Both sightings are at one place.
             None => ("mirror", entry.clone()),

@@ -3,7 +3,7 @@
 use tscap_common::hook::Slot;
 
 use super::way::WayState;
-use crate::{At, Latest, Sighting};
+use crate::{Latest, SeenAt, Sighting};
 use tscap_clock::{RawStamp, Tracker};
 use tscap_programs::ring::KeyRecord;
 use tscap_session::{ClockChange, Keys, Progress, Sink, Times};
@@ -22,7 +22,7 @@ pub struct LiveSecond {
 pub(super) struct Role {
     pub slot: Slot,
     pub way: usize,
-    pub at: At,
+    pub at: SeenAt,
 }
 
 /// The matchers of all ways.
@@ -30,7 +30,7 @@ pub(super) struct MatcherSink {
     /// The CPU of each ring.
     cpus: Vec<u32>,
     /// By the number of the slot.
-    roles: Vec<Option<(usize, At)>>,
+    roles: Vec<Option<(usize, SeenAt)>>,
     pub ways: Vec<WayState>,
     /// Of the matchers.
     pub memory_bytes: u64,

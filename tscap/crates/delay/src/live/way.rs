@@ -2,7 +2,7 @@
 
 use crate::schema::{Account, Delays};
 use crate::{
-    At, DelayRecorder, Latest, MOST_EXITS, Matched, Matcher, Packet, Passed, Sighting, Worst,
+    DelayRecorder, Latest, MOST_EXITS, Matched, Matcher, Packet, Passed, SeenAt, Sighting, Worst,
 };
 use tscap_clock::{RawStamp, RealNs};
 use tscap_session::Times;
@@ -58,10 +58,10 @@ impl WayState {
 
     /// Takes in a record; without a sighting it has no key.
     #[inline]
-    pub fn see(&mut self, at: At, sighting: Option<&Sighting>, kept: &[u8], times: &Times) {
+    pub fn see(&mut self, at: SeenAt, sighting: Option<&Sighting>, kept: &[u8], times: &Times) {
         let place = match at {
-            At::Entry => 0,
-            At::Exit(exit) => 1 + exit,
+            SeenAt::Entry => 0,
+            SeenAt::Exit(exit) => 1 + exit,
         };
         let seen = &mut self.seen[place];
         let Some(sighting) = sighting else {

@@ -1,7 +1,7 @@
 //! Sightings on their way into order of time.
 
 use super::kept::KeptId;
-use crate::sighting::{At, Sighting};
+use crate::sighting::{SeenAt, Sighting};
 use tscap_clock::RawStamp;
 use tscap_host::huge_pages;
 
@@ -36,16 +36,16 @@ impl Arrival {
             length: sighting.length,
             kept,
             place: match sighting.at {
-                At::Entry => 0,
-                At::Exit(exit) => 1 + exit as u8,
+                SeenAt::Entry => 0,
+                SeenAt::Exit(exit) => 1 + exit as u8,
             },
         }
     }
 
-    pub fn at(&self) -> At {
+    pub fn at(&self) -> SeenAt {
         match self.place {
-            0 => At::Entry,
-            place => At::Exit(usize::from(place) - 1),
+            0 => SeenAt::Entry,
+            place => SeenAt::Exit(usize::from(place) - 1),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::window::Group;
 use crate::schema::Account;
-use crate::sighting::{At, MOST_EXITS};
+use crate::sighting::{MOST_EXITS, SeenAt};
 
 /// What is known of where a packet was when its window ended, if it was not seen at both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,13 +75,13 @@ impl Accounts {
     }
 
     /// Accounts for a sighting of which nothing could be remembered.
-    pub fn untracked(&mut self, at: At) {
+    pub fn untracked(&mut self, at: SeenAt) {
         match at {
-            At::Entry => self.0.iter_mut().for_each(|account| {
+            SeenAt::Entry => self.0.iter_mut().for_each(|account| {
                 account.entered += 1;
                 account.untracked_in += 1;
             }),
-            At::Exit(exit) => {
+            SeenAt::Exit(exit) => {
                 self.0[exit].left += 1;
                 self.0[exit].untracked_out += 1;
             }
@@ -89,13 +89,13 @@ impl Accounts {
     }
 
     /// Accounts for a sighting that came when its packet may have been judged.
-    pub fn late(&mut self, at: At) {
+    pub fn late(&mut self, at: SeenAt) {
         match at {
-            At::Entry => self.0.iter_mut().for_each(|account| {
+            SeenAt::Entry => self.0.iter_mut().for_each(|account| {
                 account.entered += 1;
                 account.ambiguous_in += 1;
             }),
-            At::Exit(exit) => {
+            SeenAt::Exit(exit) => {
                 self.0[exit].left += 1;
                 self.0[exit].ambiguous_out += 1;
             }

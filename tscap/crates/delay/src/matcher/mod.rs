@@ -19,7 +19,7 @@ mod table;
 mod window;
 
 use super::schema::Account;
-use super::sighting::{At, MOST_EXITS, Sighting};
+use super::sighting::{MOST_EXITS, SeenAt, Sighting};
 use arrivals::{Arrival, Arrivals};
 use kept::KeptId;
 use tscap_clock::RawStamp;
@@ -112,10 +112,10 @@ impl Matcher {
     /// # Panics
     /// If it is of an exit that the passage does not have.
     pub fn see(&mut self, sighting: &Sighting, bytes: &[u8], passed: &mut impl FnMut(&Passed<'_>)) {
-        let is_known = !matches!(sighting.at, At::Exit(exit) if exit >= self.exits);
+        let is_known = !matches!(sighting.at, SeenAt::Exit(exit) if exit >= self.exits);
         assert!(is_known, "{sighting:?}, exits: {}", self.exits);
         self.settle(passed);
-        let kept = match self.keeps_exits || sighting.at == At::Entry {
+        let kept = match self.keeps_exits || sighting.at == SeenAt::Entry {
             true => self.window.keep(bytes),
             false => KeptId::NONE,
         };

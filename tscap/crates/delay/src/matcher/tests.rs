@@ -25,7 +25,7 @@ fn options() -> MatcherOptions {
 }
 
 /// So long after the start.
-fn sighting(at: At, key: u64, after: u64) -> Sighting {
+fn sighting(at: SeenAt, key: u64, after: u64) -> Sighting {
     Sighting {
         at,
         key,
@@ -36,11 +36,11 @@ fn sighting(at: At, key: u64, after: u64) -> Sighting {
 }
 
 fn entry(key: u64, after: u64) -> Sighting {
-    sighting(At::Entry, key, after)
+    sighting(SeenAt::Entry, key, after)
 }
 
 fn exit(key: u64, after: u64) -> Sighting {
-    sighting(At::Exit(0), key, after)
+    sighting(SeenAt::Exit(0), key, after)
 }
 
 /// What a matcher made of sightings, in the order given, until so long after the start.
@@ -159,7 +159,7 @@ fn each_exit_has_its_account() {
         exits: 2,
         ..options()
     };
-    let other = |key, after| sighting(At::Exit(1), key, after);
+    let other = |key, after| sighting(SeenAt::Exit(1), key, after);
     let sightings = [
         entry(1, 2_000),
         entry(2, 2_010),

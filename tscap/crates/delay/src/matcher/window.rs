@@ -8,7 +8,7 @@ use super::kept::{Kept, KeptId};
 use super::table::{Lookup, OpenNumbers, Table};
 use super::{MatcherOptions, Passed};
 use crate::schema::Account;
-use crate::sighting::{At, MOST_EXITS};
+use crate::sighting::{MOST_EXITS, SeenAt};
 use tscap_clock::RawStamp;
 
 /// Room for so many groups is made at least.
@@ -57,10 +57,10 @@ impl Group {
     }
 
     /// Takes in a sighting; gives back its bytes if they are not kept.
-    fn take(&mut self, at: At, arrival: &Arrival) -> KeptId {
+    fn take(&mut self, at: SeenAt, arrival: &Arrival) -> KeptId {
         let Arrival { cpu, kept, .. } = *arrival;
         match at {
-            At::Entry => {
+            SeenAt::Entry => {
                 self.ins += 1;
                 if self.ins > 1 {
                     return kept;
@@ -68,7 +68,7 @@ impl Group {
                 (self.entered, self.length) = (arrival.stamp, arrival.length);
                 (self.cpu_in, self.kept_in) = (cpu, kept);
             }
-            At::Exit(exit) => {
+            SeenAt::Exit(exit) => {
                 self.outs[exit] += 1;
                 if self.outs[exit] > 1 {
                     return kept;
@@ -230,8 +230,8 @@ impl Window {
         }
         let at = match (self.is_mirrored, group.ins) {
             (false, _) => arrival.at(),
-            (true, 0) => At::Entry,
-            (true, _) => At::Exit(0),
+            (true, 0) => SeenAt::Entry,
+            (true, _) => SeenAt::Exit(0),
         };
         let unused = group.take(at, arrival);
         self.kept.release(unused);
@@ -241,14 +241,14 @@ impl Window {
     #[cold]
     fn pass_over(&mut self, arrival: &Arrival, is_late: bool) {
         let at = match self.is_mirrored {
-            true => At::Entry,
+            true => SeenAt::Entry,
             false => arrival.at(),
         };
         if is_late {
             self.accounts.late(at);
         } else {
             self.accounts.untracked(at);
-            if at == At::Entry {
+            if at == SeenAt::Entry {
                 self.blind_through = Some(self.after(arrival.stamp));
             }
         }
@@ -331,7 +331,7 @@ mod tests {
         });
         for key in 0..MOST as u64 + 7 {
             let sighting = Sighting {
-                at: At::Entry,
+                at: SeenAt::Entry,
                 key,
                 stamp: RawStamp(key),
                 cpu: 0,

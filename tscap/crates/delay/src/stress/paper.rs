@@ -247,8 +247,11 @@ mod tests {
         assert_eq!(used.cpu, cpu);
         // Others may take the CPU meanwhile; sleeping takes longer than asked for.
         assert!((0.01..=0.6).contains(&used.share), "{used:?}");
-        let told = load.describe();
-        assert!(told.starts_with(&format!("paper on CPU {cpu} (")), "{told}");
+        let reported = load.describe();
+        assert!(
+            reported.starts_with(&format!("paper on CPU {cpu} (")),
+            "{reported}"
+        );
         // Between two duties it sleeps for up to 18 ms: it is woken.
         let shared = Arc::clone(&load.shared);
         drop(load);

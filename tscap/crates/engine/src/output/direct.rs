@@ -16,7 +16,7 @@ use super::{Io, Output};
 use crate::WriteWatch;
 use tscap_clock::MonoNs;
 use tscap_file::pcapng::LEAST_PADDING;
-use tscap_host::direct_io::{self, Alignment, BLOCK, Way};
+use tscap_host::direct_io::{self, Alignment, BLOCK, WriteMode};
 
 /// Blocks are written in pieces of at most this many bytes: a disk takes several requests of a
 /// piece at a time, and nothing between two pieces.
@@ -45,7 +45,7 @@ pub(super) fn piece_of(ring_bytes: usize) -> usize {
 pub(super) struct Direct {
     alignment: Alignment,
     /// How the file is written now.
-    way: Way,
+    way: WriteMode,
     /// The block that begins before the bytes that wait.
     pub torn: Option<Torn>,
     /// Frames pile up in the rings.
@@ -61,7 +61,7 @@ impl Direct {
     pub fn new(alignment: Alignment) -> Self {
         Self {
             alignment,
-            way: Way::Appended,
+            way: WriteMode::Appended,
             torn: None,
             is_behind: false,
             spills: false,
@@ -93,7 +93,7 @@ impl Direct {
     #[cfg(test)]
     pub fn slow_page_cache(&mut self) {
         use std::time::Duration;
-        for (way, time) in [(Way::Direct, 1), (Way::Appended, 1_000)] {
+        for (way, time) in [(WriteMode::Direct, 1), (WriteMode::Appended, 1_000)] {
             for _ in 0..100 {
                 self.pace.wrote(way, 1 << 20, Duration::from_millis(time));
             }
@@ -116,15 +116,15 @@ impl Output {
         }
         let way = match self.io {
             Io::Auto => self.next_way(blocks.len()),
-            Io::Direct | Io::Buffered => Way::Direct,
+            Io::Direct | Io::Buffered => WriteMode::Direct,
         };
-        if way == Way::Appended {
+        if way == WriteMode::Appended {
             return self.append_direct(blocks);
         }
         let begin = self.length - blocks.len() as u64;
         let cut = self.waiting.at + whole(total) as u64;
         let torn = self.extent(begin, blocks).torn_by(cut);
-        self.turn(Way::Direct)?;
+        self.turn(WriteMode::Direct)?;
         let before = self.waiting.len();
         let begun = Instant::now();
         let written = self.put_whole(blocks);
@@ -141,7 +141,7 @@ impl Output {
         let time = now.duration_since(begun);
         if let Some(direct) = &mut self.direct {
             direct.torn = torn;
-            direct.pace.wrote(Way::Direct, total, time);
+            direct.pace.wrote(WriteMode::Direct, total, time);
         }
         if let Some(bearing) = &self.bearing {
             bearing.pauses.took(time, now);
@@ -154,7 +154,7 @@ impl Output {
     /// By way of the page cache while the rings would not bear that the disk pauses as it has done,
     /// and until the disk has what went that way. But what the page cache can't take at the rate
     /// of the frames either goes the faster way.
-    fn next_way(&mut self, bytes: usize) -> Way {
+    fn next_way(&mut self, bytes: usize) -> WriteMode {
         let Self {
             direct: Some(direct),
             bearing,
@@ -164,7 +164,7 @@ impl Output {
             ..
         } = self
         else {
-            return Way::Appended;
+            return WriteMode::Appended;
         };
         let Some(bearing) = bearing else {
             return direct.pace.way(direct.is_behind);
@@ -178,7 +178,7 @@ impl Output {
         match direct.spills {
             true => {
                 bearing.spilled += (waiting.len() + bytes) as u64;
-                Way::Appended
+                WriteMode::Appended
             }
             false => direct.pace.way(direct.is_behind),
         }
@@ -228,7 +228,7 @@ impl Output {
         let begin = self.length - blocks.len() as u64;
         let cut = self.length / BLOCK as u64 * BLOCK as u64;
         let torn = self.extent(begin, blocks).torn_by(cut);
-        self.turn(Way::Appended)?;
+        self.turn(WriteMode::Appended)?;
         let begun = Instant::now();
         let waiting = std::mem::take(&mut self.waiting);
         let behind = |begin: u64| self.written.saturating_sub(begin) as usize;
@@ -252,7 +252,9 @@ impl Output {
         if let Some(direct) = &mut self.direct {
             direct.torn = torn;
             if total >= WORTHWHILE {
-                direct.pace.wrote(Way::Appended, total, begun.elapsed());
+                direct
+                    .pace
+                    .wrote(WriteMode::Appended, total, begun.elapsed());
             }
         }
         Ok(())
@@ -260,7 +262,7 @@ impl Output {
 
     /// Writes in this way from here on, and looks whether the file is as long as it should
     /// be: others may have cut it off, which a write at an offset would hide.
-    fn turn(&mut self, way: Way) -> io::Result<()> {
+    fn turn(&mut self, way: WriteMode) -> io::Result<()> {
         let Self {
             regular: Some(file),
             direct: Some(direct),
@@ -354,8 +356,8 @@ mod tests {
             (700, 701, 1_600, true),
         ] {
             let now = MonoNs(ms * 1_000_000);
-            let told = direct.is_overdue(written, length, now);
-            assert_eq!(told, is_overdue, "{written} of {length} at {ms} ms");
+            let reported = direct.is_overdue(written, length, now);
+            assert_eq!(reported, is_overdue, "{written} of {length} at {ms} ms");
         }
     }
 }

@@ -72,10 +72,13 @@ mod tests {
             fs::write(&path, &whole[..cut]).unwrap();
             let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
             let is_whole = [6, 6 + 32, 6 + 32 + 80].contains(&cut);
-            let told = check(&file, 6);
+            let reported = check(&file, 6);
             match is_whole {
-                true => told.unwrap(),
-                false => assert!(matches!(told, Err(CloseError::Torn)), "{cut}: {told:?}"),
+                true => reported.unwrap(),
+                false => assert!(
+                    matches!(reported, Err(CloseError::Torn)),
+                    "{cut}: {reported:?}"
+                ),
             }
         }
     }

@@ -27,7 +27,7 @@ use self::writeback::{News, Writeback};
 use super::WriteWatch;
 use tscap_clock::MonoNs;
 use tscap_file::pcapng;
-use tscap_host::direct_io::{self, Way};
+use tscap_host::direct_io::{self, WriteMode};
 
 /// How long to leave a full non-blocking pipe to its reader.
 const FULL_PIPE: Duration = Duration::from_millis(1);
@@ -560,7 +560,7 @@ impl Output {
     fn cut_at(&mut self, whole: u64) -> io::Result<()> {
         if let Some(file) = &mut self.regular {
             if self.direct.is_some() {
-                direct_io::set(file, Way::Appended)?;
+                direct_io::set(file, WriteMode::Appended)?;
             }
             file.set_len(self.base + whole)?;
             let end = io::Seek::seek(file, io::SeekFrom::End(0))?;

@@ -139,14 +139,17 @@ fn a_burst_leaves_the_page_cache_to_others() {
 
 #[test]
 fn a_full_non_blocking_pipe_is_waited_for() {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, reported) = std::sync::mpsc::channel();
     let mut output = Output::stream(Stubborn {
         taken: Vec::new(),
         is_full: false,
         tell,
     });
     output.write(b"one block and another").unwrap();
-    assert_eq!(told.try_iter().last().unwrap(), b"one block and another");
+    assert_eq!(
+        reported.try_iter().last().unwrap(),
+        b"one block and another"
+    );
     assert_eq!(output.length(), 21);
 }
 

@@ -87,7 +87,7 @@ struct Extent {
     out: u64,
     end: u64,
     /// The thread knows that there is a step to write out.
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Writeback {
@@ -117,8 +117,8 @@ impl Writeback {
             extent.out = bytes.start;
         }
         extent.end = bytes.end;
-        let is_news = !extent.is_told && extent.next(true).is_some();
-        extent.is_told |= is_news;
+        let is_news = !extent.is_reported && extent.next(true).is_some();
+        extent.is_reported |= is_news;
         is_news
     }
 
@@ -145,7 +145,7 @@ impl Writeback {
         let step = {
             let mut extent = lock(&self.extent);
             let step = extent.next(only_whole);
-            extent.is_told = step.is_some();
+            extent.is_reported = step.is_some();
             step
         };
         let Some(step) = step.filter(|_| !self.has_failed()) else {
@@ -220,25 +220,25 @@ pub(super) type News = Sender<Arc<Writeback>>;
 /// Starts a thread that writes files out, the one with the latest news, and learns how long the
 /// disk takes.
 pub(super) fn start(pauses: Arc<Pauses>) -> io::Result<News> {
-    let (news, told) = channel();
+    let (news, reported) = channel();
     let thread = std::thread::Builder::new().name("tscap-writeback".into());
     thread.spawn(move || {
         // What it needs is open.
         let _ = caps::keep_only(&[]);
-        write_out(&told, &pauses);
+        write_out(&reported, &pauses);
     })?;
     Ok(news)
 }
 
-fn write_out(told: &Receiver<Arc<Writeback>>, pauses: &Pauses) {
+fn write_out(reported: &Receiver<Arc<Writeback>>, pauses: &Pauses) {
     let mut latest: Option<Arc<Writeback>> = None;
     let mut next = None;
     loop {
-        let told_of = match next.take() {
+        let reported_of = match next.take() {
             Some(file) => Ok(file),
-            None => told.recv_timeout(LEAST_OFTEN),
+            None => reported.recv_timeout(LEAST_OFTEN),
         };
-        let only_whole = match told_of {
+        let only_whole = match reported_of {
             Ok(file) => {
                 latest = Some(file);
                 true
@@ -256,7 +256,7 @@ fn write_out(told: &Receiver<Arc<Writeback>>, pauses: &Pauses) {
             let now = Instant::now();
             pauses.took(now.duration_since(begun), now);
             begun = now;
-            next = told.try_recv().ok();
+            next = reported.try_recv().ok();
         }
     }
 }

@@ -14,7 +14,7 @@ struct Files {
     folder: TempDir,
     rotation: Rotation,
     output: Output,
-    told: UnboundedReceiver<Event>,
+    reported: UnboundedReceiver<Event>,
 }
 
 impl Files {
@@ -30,13 +30,13 @@ impl Files {
         let mut names = Names::new(&folder.path().join(template), naming, TimeZone::UTC);
         let first = names.first(RealNs(0)).unwrap();
         std::fs::write(&first, b"first").unwrap();
-        let (tell, told) = unbounded_channel();
+        let (tell, reported) = unbounded_channel();
         let rotation = Rotation::new(&plan, names, first, RealNs(0), tell).unwrap();
         Self {
             folder,
             rotation,
             output,
-            told,
+            reported,
         }
     }
 
@@ -64,15 +64,15 @@ impl Files {
         let end = RealNs(u64::MAX);
         let closing = self.rotation.close_last(self.output, frames, end);
         closing.join().unwrap();
-        let mut told = Vec::new();
-        while let Ok(event) = self.told.try_recv() {
-            told.push(match event {
+        let mut reported = Vec::new();
+        while let Ok(event) = self.reported.try_recv() {
+            reported.push(match event {
                 Event::FileClosed { file, error: None } => format!("closed {}", file.frames),
                 Event::FileRemoved { frames, .. } => format!("removed {frames:?}"),
                 event => format!("{event:?}"),
             });
         }
-        told
+        reported
     }
 }
 
@@ -115,13 +115,13 @@ fn what_takes_long_to_close_or_free_holds_nothing_up() {
     // The second of these takes over the name of the first file.
     files.next(1, 1);
     files.next(2, 2);
-    let told = files.told.try_recv();
-    assert!(told.is_err(), "the first one is not closed yet");
+    let reported = files.reported.try_recv();
+    assert!(reported.is_err(), "the first one is not closed yet");
     let current = files.rotation.current_path();
     assert_eq!(std::fs::read(current).unwrap(), b"headers");
     end.send(()).unwrap();
-    let told = ["closed 1", "closed 1", "removed Some(1)", "closed 0"];
-    assert_eq!(files.end(2), told);
+    let reported = ["closed 1", "closed 1", "removed Some(1)", "closed 0"];
+    assert_eq!(files.end(2), reported);
 }
 
 #[test]
@@ -139,9 +139,12 @@ fn only_what_somebody_else_has_removed_is_told_as_removed() {
     files.next(4, 4);
     files.next(5, 5);
     end.send(()).unwrap();
-    let told = files.end(5);
-    let removed: Vec<_> = told.iter().filter(|it| it.contains("Removed)")).collect();
-    assert_eq!(removed.len(), 1, "{told:?}");
+    let reported = files.end(5);
+    let removed: Vec<_> = reported
+        .iter()
+        .filter(|it| it.contains("Removed)"))
+        .collect();
+    assert_eq!(removed.len(), 1, "{reported:?}");
     assert!(removed[0].contains("RealNs(3000000000)"), "{removed:?}");
 }
 
@@ -152,7 +155,7 @@ fn files_are_known_again_when_their_time_comes_again() {
     for (second, frames_before) in [(1, 10), (2, 30), (3, 60), (60, 100)] {
         files.next(second, frames_before);
     }
-    let told = [
+    let reported = [
         "closed 10",
         "closed 20",
         "closed 30",
@@ -160,7 +163,7 @@ fn files_are_known_again_when_their_time_comes_again() {
         "removed Some(10)",
         "closed 0",
     ];
-    assert_eq!(files.end(100), told);
+    assert_eq!(files.end(100), reported);
 }
 
 #[test]
@@ -174,7 +177,7 @@ fn what_somebody_else_has_removed_is_not_told_as_removed() {
         files.take_away(first);
         files.next(1, 1);
         files.next(2, 3);
-        let told = ["closed 1", "closed 2", "removed Some(2)", "closed 3"];
-        assert_eq!(files.end(6), told, "{naming:?}");
+        let reported = ["closed 1", "closed 2", "removed Some(2)", "closed 3"];
+        assert_eq!(files.end(6), reported, "{naming:?}");
     }
 }

@@ -26,12 +26,12 @@ impl Bench {
     fn order(&self) -> Vec<String> {
         let file = self.file();
         let blocks = PcapNgReader::new(&file[..]).unwrap();
-        let told = blocks.into_iter().filter_map(|block| match block.unwrap() {
+        let reported = blocks.into_iter().filter_map(|block| match block.unwrap() {
             FileBlock::InterfaceDescription(_) => Some("described".into()),
             FileBlock::EnhancedPacket(packet) => Some(packet.interface_id.to_string()),
             _ => None,
         });
-        told.collect()
+        reported.collect()
     }
 }
 

@@ -40,7 +40,7 @@ fn figures_are_of_the_latest_drain() {
 fn the_counts_of_interfaces_are_told_ten_times_a_second() {
     let mut bench = unlimited(1);
     let start = 1_000_000;
-    for (now, told) in [
+    for (now, reported) in [
         (start, 1),
         (start + COUNTS_EVERY_NS - 1, 1),
         (start + COUNTS_EVERY_NS, 3),
@@ -51,7 +51,7 @@ fn the_counts_of_interfaces_are_told_ten_times_a_second() {
         bench.script.set(now, EPOCH);
         bench.converter.drain();
         let counts = bench.shared.counts.lock().unwrap();
-        assert_eq!(counts[0].sum().written, told, "{now}");
+        assert_eq!(counts[0].sum().written, reported, "{now}");
     }
 }
 

@@ -22,7 +22,7 @@ const TCPDUMP: Naming = Naming::Tcpdump {
 /// A converter that writes files named after `out` into a folder.
 struct Rotating {
     bench: Bench,
-    told: UnboundedReceiver<Event>,
+    reported: UnboundedReceiver<Event>,
     folder: TempDir,
 }
 
@@ -43,13 +43,13 @@ fn rotate(bench: Bench, plan: &RotationPlan) -> Rotating {
     let path = names.first(start).unwrap();
     let mut output = PreparedFile::open(&path).unwrap().start(Io::Auto).unwrap();
     output.write(&bench.file()).unwrap();
-    let (tell, told) = unbounded_channel();
+    let (tell, reported) = unbounded_channel();
     let rotation = Rotation::new(plan, names, path, start, tell).unwrap();
     let mut converter = bench.converter.rotating(rotation);
     converter.writer.output = output;
     Rotating {
         bench: Bench { converter, ..bench },
-        told,
+        reported,
         folder,
     }
 }
@@ -93,7 +93,7 @@ impl Rotating {
         let closing = rotation.close_last(finished.output, totals.sum().written, end);
         closing.join().unwrap();
         let (mut closed, mut removed) = (Vec::new(), Vec::new());
-        while let Ok(event) = self.told.try_recv() {
+        while let Ok(event) = self.reported.try_recv() {
             match event {
                 Event::FileClosed { file, error: None } => closed.push(file),
                 Event::FileRemoved { path, frames } => removed.push((path, frames)),
@@ -292,13 +292,13 @@ fn the_next_file_begins_when_it_is_asked_for() {
     // Frames stamped before may still be on their way for a window.
     files.bench.script.set(asked + WINDOW_NS - 1, EPOCH);
     files.bench.converter.drain();
-    assert!(files.told.try_recv().is_err());
+    assert!(files.reported.try_recv().is_err());
     files.bench.script.set(2_000_000, EPOCH);
     files.bench.converter.drain();
-    let told: Vec<_> = files.bench.events();
+    let reported: Vec<_> = files.bench.events();
     assert!(
-        matches!(&told[..], [Event::Flushed { next: Some(path) }] if path.ends_with("out1")),
-        "{told:?}"
+        matches!(&reported[..], [Event::Flushed { next: Some(path) }] if path.ends_with("out1")),
+        "{reported:?}"
     );
     let ended = files.end(8);
     let frames: Vec<_> = ended.closed.iter().map(|file| file.frames).collect();
@@ -334,10 +334,10 @@ fn one_file_is_flushed_when_the_next_one_is_asked_for() {
     bench.shared.request_next_file(MonoNs(1_200_000));
     bench.script.set(2_000_000, EPOCH);
     bench.converter.drain();
-    let told = bench.events();
+    let reported = bench.events();
     assert!(
-        matches!(told[..], [Event::Flushed { next: None }]),
-        "{told:?}"
+        matches!(reported[..], [Event::Flushed { next: None }]),
+        "{reported:?}"
     );
     assert_eq!(bench.stamps().len(), 3);
     bench.push(0, 2_000_500, 60);

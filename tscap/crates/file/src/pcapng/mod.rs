@@ -37,7 +37,7 @@ pub use reader::records;
 pub use record::{Interface, Origin, Packet, ReadError, Record};
 pub use rewrite::{Changes, Copied, RewriteError, Times, rewrite};
 
-pub use times_clock::{Kinship, TimesClock};
+pub use times_clock::{ClockRelation, TimesClock};
 
 #[cfg(test)]
 mod tests;

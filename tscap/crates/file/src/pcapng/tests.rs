@@ -262,12 +262,12 @@ fn a_clock_set_all_the_time_still_fits_an_option() {
 
 #[test]
 fn a_speed_and_a_filter_are_named_where_there_are_any() {
-    let told = InterfaceInfo {
+    let reported = InterfaceInfo {
         speed: Some(25_000_000_000),
         filter: Some("udp".into()),
         ..interface("eth0")
     };
-    let bytes = writer(&[told]).take();
+    let bytes = writer(&[reported]).take();
     let Block::InterfaceDescription(description) = &blocks(&bytes)[0] else {
         panic!("an interface description");
     };
@@ -380,7 +380,7 @@ fn what_is_gone_has_its_last_word_once() {
     let mut counts = counted(5);
     counts.written = vec![counts.written[0]; 3];
     counts.observed.interfaces = vec![InterfaceCounts::default(); 3];
-    let mut told = |counts: &Counts| {
+    let mut reported = |counts: &Counts| {
         let order = StampOrder::default();
         let at = MonoNs(2_000);
         let bytes = writer.statistics(&mut tracker, at, counts, order, None);
@@ -397,22 +397,22 @@ fn what_is_gone_has_its_last_word_once() {
             });
         statistics.collect::<Vec<_>>()
     };
-    let with_history = told(&counts);
+    let with_history = reported(&counts);
     assert_eq!(
         with_history.iter().map(|it| it.0).collect::<Vec<_>>(),
         [0, 1, 2]
     );
     assert!(with_history[0].1 > 0);
     assert_eq!([with_history[1].1, with_history[2].1], [0, 0]);
-    let mut told = |counts: &Counts| told(counts).iter().map(|it| it.0).collect::<Vec<_>>();
+    let mut reported = |counts: &Counts| reported(counts).iter().map(|it| it.0).collect::<Vec<_>>();
     counts.observed.interfaces[0].is_gone = true;
     counts.observed.interfaces[1].is_gone = true;
-    assert_eq!(told(&counts), [0, 1, 2]);
-    assert_eq!(told(&counts), [0, 2]);
+    assert_eq!(reported(&counts), [0, 1, 2]);
+    assert_eq!(reported(&counts), [0, 2]);
     // Its last frames were in a ring.
     counts.written[1][Direction::In].written += 1;
-    assert_eq!(told(&counts), [0, 1, 2]);
-    assert_eq!(told(&counts), [0, 2]);
+    assert_eq!(reported(&counts), [0, 1, 2]);
+    assert_eq!(reported(&counts), [0, 2]);
 }
 
 /// The counts of a capture that come to so much each.

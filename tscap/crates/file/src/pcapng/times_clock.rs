@@ -42,7 +42,7 @@ struct TimesBounds {
 
 /// What two clocks have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kinship {
+pub enum ClockRelation {
     /// Both are the same clock, read by one capture or by several of one boot.
     Same,
     /// They follow one reference, each by itself.
@@ -143,28 +143,30 @@ impl TimesClock {
     }
 
     /// What the times of both interfaces have in common.
-    pub fn kinship(&self, other: &Self) -> Kinship {
+    pub fn kinship(&self, other: &Self) -> ClockRelation {
         if self.captures > 1 || other.captures > 1 {
-            return Kinship::Utc;
+            return ClockRelation::Utc;
         }
         let is_one_interface = self.interface == other.interface;
         match (&self.reference, &other.reference) {
-            (None, None) if is_one_interface || self.is_of_one_boot(other) => Kinship::Same,
+            (None, None) if is_one_interface || self.is_of_one_boot(other) => ClockRelation::Same,
             (Some(one), Some(another)) => {
                 let is_followed_once = |it: &FollowerOption| it.clocks == 1;
                 let followers = self.follower.as_ref().zip(other.follower.as_ref());
                 let follower = followers.filter(|(one, another)| one.id == another.id);
                 let is_one_device = one == another && one.starts_with('/');
                 match follower {
-                    Some((it, _)) if is_followed_once(it) => Kinship::Same,
-                    Some(_) => Kinship::SameReference,
+                    Some((it, _)) if is_followed_once(it) => ClockRelation::Same,
+                    Some(_) => ClockRelation::SameReference,
                     // Several writers may have written it, each with a clock.
-                    None if is_one_interface => Kinship::SameReference,
-                    None if is_one_device && self.is_of_one_boot(other) => Kinship::SameReference,
-                    None => Kinship::Utc,
+                    None if is_one_interface => ClockRelation::SameReference,
+                    None if is_one_device && self.is_of_one_boot(other) => {
+                        ClockRelation::SameReference
+                    }
+                    None => ClockRelation::Utc,
                 }
             }
-            _ => Kinship::Utc,
+            _ => ClockRelation::Utc,
         }
     }
 
@@ -172,9 +174,9 @@ impl TimesClock {
     pub fn apart_ns(&self, other: &Self) -> Option<u64> {
         let sum = |of: fn(&Self) -> Option<u64>| Some(of(self)?.saturating_add(of(other)?));
         match self.kinship(other) {
-            Kinship::Same => sum(Self::bound_ns),
-            Kinship::SameReference => sum(Self::followed_bound_ns),
-            Kinship::Utc => sum(Self::utc_bound_ns),
+            ClockRelation::Same => sum(Self::bound_ns),
+            ClockRelation::SameReference => sum(Self::followed_bound_ns),
+            ClockRelation::Utc => sum(Self::utc_bound_ns),
         }
     }
 

@@ -9,7 +9,7 @@ use std::io::{Read, Seek};
 
 use super::flow::Packet;
 use super::flows::{FlowOptions, Flows};
-use super::schema::{Account, FlowReport, Place, Sort};
+use super::schema::{Account, FlowReport, Place, SortOrder};
 use survey::{Source, Survey};
 use tscap_clock::{RawStamp, RealNs};
 use tscap_file::accounting::Direction;
@@ -23,7 +23,7 @@ pub struct FilePlan {
     /// What flows are.
     pub options: FlowOptions,
     /// Which ones come first.
-    pub sort: Sort,
+    pub sort: SortOrder,
     /// So many have histogram and series.
     pub top: usize,
     /// Only the packets that match.

@@ -129,7 +129,7 @@ fn plan(by: FlowBy) -> FilePlan {
             max_flows: 100,
             rates: ClockRates::default(),
         },
-        sort: Sort::Packets,
+        sort: SortOrder::Packets,
         top: 10,
         filter: None,
     }

@@ -106,7 +106,7 @@ fn the_longest_idle_flow_makes_room() {
         (account.evicted.unlisted, account.evicted.unlisted_packets),
         (1, 3)
     );
-    let reports = all.reports(1, Sort::Packets, &clocks());
+    let reports = all.reports(1, SortOrder::Packets, &clocks());
     let listed: u64 = reports.iter().map(|it| it.packets).sum();
     assert_eq!(listed + account.evicted.unlisted_packets, account.in_flows);
     let ended: Vec<_> = reports.iter().map(|it| it.evicted).collect();
@@ -121,7 +121,7 @@ fn rates_are_of_what_came_behind_the_first_packet() {
     for at in 0..=100 {
         add(&mut all, at * 20 * MS, &udp(1, &[0; 98]));
     }
-    let reports = all.reports(1, Sort::Packets, &clocks());
+    let reports = all.reports(1, SortOrder::Packets, &clocks());
     let flow = &reports[0];
     assert_eq!((flow.packets, flow.bytes, flow.seconds), (101, 14_140, 2.0));
     assert_eq!(flow.packets_per_s, Some(50.0));
@@ -162,7 +162,7 @@ fn a_stream_has_delays_and_their_variation() {
         };
         add(&mut all, start + received, &Headers::V4.frame(&header));
     }
-    let reports = all.reports(1, Sort::Packets, &clocks());
+    let reports = all.reports(1, SortOrder::Packets, &clocks());
     let flow = &reports[0];
     let loss = flow.loss.unwrap();
     assert_eq!((loss.lost, loss.duplicates, loss.distinct), (1, 1, 6));
@@ -210,7 +210,7 @@ fn delays_have_a_bound_where_the_sender_has_the_receivers_clocks() {
             };
             all.add(&packet, &clocks());
         }
-        let reports = all.reports(1, Sort::Packets, &clocks());
+        let reports = all.reports(1, SortOrder::Packets, &clocks());
         let flow = &reports[0];
         assert_eq!(flow.delay.unwrap().bound_ns, bound_ns);
         assert_eq!(flow.pdv.unwrap().bound_ns, bound_ns.map(|it| 2 * it));
@@ -238,10 +238,10 @@ fn flows_are_sorted_by_what_is_asked_for() {
         }
     }
     let first = |sort| all.top(1, sort, &clocks())[0].name.clone();
-    assert!(first(Sort::Packets).ends_with('1'));
-    assert!(first(Sort::Jitter).ends_with('2'));
-    assert!(first(Sort::Loss).ends_with('3'));
-    assert_eq!(all.top(9, Sort::Loss, &clocks()).len(), 3);
+    assert!(first(SortOrder::Packets).ends_with('1'));
+    assert!(first(SortOrder::Jitter).ends_with('2'));
+    assert!(first(SortOrder::Loss).ends_with('3'));
+    assert_eq!(all.top(9, SortOrder::Loss, &clocks()).len(), 3);
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn a_clock_that_goes_back_is_told() {
     for at in [0, 100, 50, 200] {
         add(&mut all, at, &udp(1, b"x"));
     }
-    let flow = &all.reports(1, Sort::Packets, &clocks())[0];
+    let flow = &all.reports(1, SortOrder::Packets, &clocks())[0];
     assert_eq!((flow.went_back, flow.inter_arrival.unwrap().n), (1, 2));
 }
 
@@ -282,7 +282,7 @@ proptest! {
             add(&mut all, at, &udp(port + 1, &vec![0; length]));
             by_hand.entry(port + 1).or_default().push((at, length + 42));
         }
-        let reports = all.reports(0, Sort::Packets, &clocks());
+        let reports = all.reports(0, SortOrder::Packets, &clocks());
         prop_assert_eq!(reports.len(), by_hand.len());
         for (port, packets) in by_hand {
             let name = format!("10.0.0.1:{port} → 10.0.0.2:9 udp");

@@ -1,7 +1,7 @@
 //! A result made by hand, for tests.
 
 use super::schema::{
-    Absent, Cost, FlowResidences, LayerAccount, LayerReport, Method, OwnPrograms, Residence,
+    Cost, FlowResidences, LayerAccount, LayerReport, Method, MissingLayer, OwnPrograms, Residence,
     Residences, VERSION,
 };
 use crate::schema::{Bin, Figures, FlowBy};
@@ -108,7 +108,7 @@ pub fn residences() -> Residences {
                 None,
             ),
         ],
-        absent: vec![Absent {
+        absent: vec![MissingLayer {
             layer: Layer::App,
             why: "this kernel lets nobody".into(),
         }],

@@ -26,7 +26,7 @@ pub struct Residences {
     /// The layers, in the order in which packets get there.
     pub layers: Vec<LayerReport>,
     /// Those that could not be had.
-    pub absent: Vec<Absent>,
+    pub absent: Vec<MissingLayer>,
     /// All packets together.
     pub all: FlowResidences,
     /// The flows, that of the most packets first.
@@ -141,7 +141,7 @@ pub struct Cost {
 
 /// A layer that could not be had.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Absent {
+pub struct MissingLayer {
     /// It.
     pub layer: Layer,
     /// Why.

@@ -6,7 +6,7 @@ mod sink;
 
 use self::points::{AttachedPoints, Interfaces, Point};
 use self::sink::{FlowSink, Shown};
-use super::schema::{Account, FlowReport, IntervalBasis, Place, Sort};
+use super::schema::{Account, FlowReport, IntervalBasis, Place, SortOrder};
 use super::{FlowOptions, Flows, PlaceClock};
 use tscap_base::failure::Failure;
 use tscap_capture::{ClockChoice, DirectionChoice, Event};
@@ -14,7 +14,7 @@ use tscap_clock::StampPath;
 use tscap_file::accounting::{Direction, Outcomes};
 use tscap_filter::Filter;
 use tscap_network::namespaces::Target;
-use tscap_session::{Draining, Live, Machine, Over, Recorded, Session, SessionPlan};
+use tscap_session::{Draining, EndReason, Live, Machine, Recorded, Session, SessionPlan};
 use tscap_streams::DelayBasis;
 use tscap_time::timex::KernelClock;
 
@@ -42,7 +42,7 @@ pub struct LivePlan {
     /// What flows are.
     pub options: FlowOptions,
     /// Which ones come first.
-    pub sort: Sort,
+    pub sort: SortOrder,
     /// So many are told each second, and have histogram and series at the end.
     pub top: usize,
     /// Most packets to see.
@@ -75,11 +75,11 @@ pub struct LiveResult {
 
 impl LivePlan {
     /// Checks this against the machine, loads the programs, reads the clocks and attaches.
-    /// `hear` is told what a user should know.
+    /// `on_event` is told what a user should know.
     ///
     /// # Errors
     /// What was tried, why it failed and what to do next. Nothing stays attached.
-    pub async fn start(&self, hear: &mut dyn FnMut(Event)) -> Result<Running, Failure> {
+    pub async fn start(&self, on_event: &mut dyn FnMut(Event)) -> Result<Running, Failure> {
         let machine = Machine::check(self.clock)?;
         let interfaces = Interfaces::find(self)?;
         let plan = SessionPlan {
@@ -90,7 +90,7 @@ impl LivePlan {
             interfaces: interfaces.count(),
             ring_bytes: self.ring_bytes,
         };
-        let session = Session::open(&machine, &plan, hear).await?;
+        let session = Session::open(&machine, &plan, on_event).await?;
         let points = AttachedPoints::attach(self, &interfaces, &session.loaded).await?;
         let draining = session.drain(points, |points, beginning| {
             let places = points.all.iter();
@@ -156,14 +156,14 @@ impl Live for Running {
     fn give_up_privileges(
         &mut self,
         makes_files: bool,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> Result<(), Failure> {
         self.draining
-            .give_up_privileges(Vec::new(), makes_files, hear)
+            .give_up_privileges(Vec::new(), makes_files, on_event)
     }
 
-    fn look_after(&mut self, hear: &mut dyn FnMut(Event)) -> Option<Over> {
-        self.draining.look_after(self.plan.count, hear)
+    fn supervise(&mut self, on_event: &mut dyn FnMut(Event)) -> Option<EndReason> {
+        self.draining.supervise(self.plan.count, on_event)
     }
 
     fn take_latest(&self) -> Option<Latest> {

@@ -2,7 +2,7 @@
 
 use tscap_common::hook::Slot;
 
-use crate::schema::{Account, FlowReport, Sort};
+use crate::schema::{Account, FlowReport, SortOrder};
 use crate::{Flows, Packet, PlaceClock};
 use tscap_clock::{CounterReport, RawStamp, StampSource, Tracker, interval_ns};
 use tscap_programs::ring::Block;
@@ -24,7 +24,7 @@ pub struct Latest {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shown {
     pub top: usize,
-    pub sort: Sort,
+    pub sort: SortOrder,
 }
 
 /// The flows of all places.

@@ -277,13 +277,13 @@ impl CompareBed {
         amount: &Amount,
     ) -> Result<(), ExperimentError> {
         self.go_on()?;
-        self.programs.load_anew(taken.turn)?;
+        self.programs.reload(taken.turn)?;
         if taken.turn.stamp.is_some() {
             taken.read_ns.push(self.programs.read_ns(taken.turn)?);
         }
         // With interrupts off there is none.
         if let Some(whole) = self.whole.get_mut(index) {
-            whole.load_anew()?;
+            whole.reload()?;
             let program_ns = whole.ns_per_frame();
             taken.program_ns.push(program_ns.map_err(io::Error::other)?);
         }

@@ -65,13 +65,13 @@ fn way(taken: &StampSamples, p99_ns: Vec<f64>, own: &Summary) -> Option<Interrup
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::Turn;
+    use crate::compare::RoundItem;
     use crate::compare::schema::Outcome;
     use tscap_clock::StampPath;
 
     /// Five rounds of 30 ns, with the 50 slowest frames of each at `tail` ns.
     fn taken(interrupts_off: bool, frames: usize, tail: u64) -> StampSamples {
-        let mut taken = StampSamples::new(Turn {
+        let mut taken = StampSamples::new(RoundItem {
             stamp: Some(StampPath::Ktime),
             interrupts_off,
         });

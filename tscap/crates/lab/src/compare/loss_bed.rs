@@ -78,7 +78,7 @@ impl LossBed {
         let frames = self.method.frames.into();
         let burst = match gap {
             None => Burst::flat_out(size, frames),
-            Some(gap) => Burst::with_gap(size, gap, frames).as_it_can_be_sent(),
+            Some(gap) => Burst::with_gap(size, gap, frames).in_bulks_if_needed(),
         };
         let setup = setup(path, RING_BYTES, &self.method.capture_cpus)?;
         let run = self.bed.capture(&self.tscap, &setup, burst);

@@ -37,14 +37,14 @@ pub type Stamp = Option<StampPath>;
 
 /// What a turn of a round measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct RoundItem {
     /// The stamp.
     pub stamp: Stamp,
     /// Whether the CPU's interrupts are off around it.
     pub interrupts_off: bool,
 }
 
-impl From<Stamp> for Turn {
+impl From<Stamp> for RoundItem {
     fn from(stamp: Stamp) -> Self {
         Self {
             stamp,
@@ -53,13 +53,13 @@ impl From<Stamp> for Turn {
     }
 }
 
-impl From<StampPath> for Turn {
+impl From<StampPath> for RoundItem {
     fn from(path: StampPath) -> Self {
         Some(path).into()
     }
 }
 
-impl Turn {
+impl RoundItem {
     /// What tells turns apart.
     fn name(self) -> String {
         let stamp = self.stamp.map_or("none", StampPath::name);

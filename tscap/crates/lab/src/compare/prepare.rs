@@ -8,7 +8,7 @@ use super::experiment::{ExperimentError, FrameSource, Request};
 use super::kernel_stamp::KernelStamps;
 use super::programs::{Programs, ProgramsError, Settings};
 use super::whole_program::WholeProgram;
-use super::{Stamp, Turn};
+use super::{RoundItem, Stamp};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::causes::chain;
 use tscap_clock::{NsPerCycle, StampPath, StampSource, TscPath, measure_tsc_rate};
@@ -30,7 +30,7 @@ pub(super) fn prepare(
     (allowed, tool_cpus): (Vec<u32>, Vec<u32>),
     stop: Arc<Stop>,
     warnings: &mut Vec<String>,
-) -> Result<(CompareBed, Vec<Turn>), ExperimentError> {
+) -> Result<(CompareBed, Vec<RoundItem>), ExperimentError> {
     let cpu = request.cpu;
     let settings = Settings {
         cpu,
@@ -72,7 +72,7 @@ pub(super) fn prepare(
         .iter()
         .map(|stamp| WholeProgram::load(*stamp, &kfuncs, cpu, possible));
     let whole = whole.collect::<Result<_, _>>()?;
-    let mut turns: Vec<_> = stamps.iter().copied().map(Turn::from).collect();
+    let mut turns: Vec<_> = stamps.iter().copied().map(RoundItem::from).collect();
     if interrupts.is_some() {
         turns.extend(with_interrupts_off(&mut programs, &stamps)?);
     }
@@ -163,7 +163,7 @@ fn tsc_stamps(
 fn with_interrupts_off(
     programs: &mut Programs,
     stamps: &[Stamp],
-) -> Result<Vec<Turn>, ProgramsError> {
+) -> Result<Vec<RoundItem>, ProgramsError> {
     let mut of_tsc = Vec::new();
     for path in stamps.iter().flatten() {
         if path.source() == StampSource::Tsc {
@@ -174,13 +174,13 @@ fn with_interrupts_off(
     let tsc = cheapest.map(|(_, path)| path);
     let paths = std::iter::once(StampPath::Ktime).chain(tsc);
     let turns: Vec<_> = paths
-        .map(|path| Turn {
+        .map(|path| RoundItem {
             stamp: Some(path),
             interrupts_off: true,
         })
         .collect();
     for turn in &turns {
-        programs.load_anew(*turn)?;
+        programs.reload(*turn)?;
     }
     Ok(turns)
 }

@@ -11,7 +11,7 @@ use tscap_common::compare::{
     ACTION, COUNTS, Counts, MORE_READS, MORE_WORK, MOST_SAMPLES, ON_CPU, SAMPLES, Sample, UNROLLED,
 };
 
-use super::{Stamp, Turn};
+use super::{RoundItem, Stamp};
 use tscap_clock::{Bounds, NsPerCycle, StampPath, TscPath};
 use tscap_host::perf::EventPriority;
 use tscap_network::map_value::MapValue;
@@ -126,24 +126,24 @@ impl Programs {
             events: None,
             cpu: settings.cpu,
         };
-        programs.load_anew(None)?;
-        programs.load_anew(Some(StampPath::Ktime))?;
+        programs.reload(None)?;
+        programs.reload(Some(StampPath::Ktime))?;
         Ok(programs)
     }
 
     /// Loads those of TAI.
     pub fn load_tai(&mut self) -> Result<(), ProgramsError> {
-        self.load_anew(Some(StampPath::Tai))
+        self.reload(Some(StampPath::Tai))
     }
 
     /// Loads those of a kfunc.
     pub(crate) fn load_kfunc(&mut self, path: TscPath) -> Result<(), ProgramsError> {
-        self.load_anew(Some(StampPath::Tsc(path)))
+        self.reload(Some(StampPath::Tsc(path)))
     }
 
     /// Loads those of the TSC by a perf event; returns TSC less the event's count.
     pub fn load_tsc(&mut self, rate: NsPerCycle) -> Result<Bounds, ProgramsError> {
-        self.load_anew(Some(StampPath::Tsc(TscPath::Perf)))?;
+        self.reload(Some(StampPath::Tsc(TscPath::Perf)))?;
         let events = TscEvents::open(&mut self.ebpf, &[self.cpu], EventPriority::Flexible)?;
         self.events = Some(events);
         self.tsc_offset(rate)
@@ -157,7 +157,7 @@ impl Programs {
     /// Loads those of a turn, or loads them once more, to another place in memory: where
     /// a program lies makes it up to 2 ns cheaper or more expensive, which is to be noise and not
     /// a difference. What is attached stays so until it is replaced.
-    pub fn load_anew(&mut self, turn: impl Into<Turn>) -> Result<(), ProgramsError> {
+    pub fn reload(&mut self, turn: impl Into<RoundItem>) -> Result<(), ProgramsError> {
         let turn = turn.into();
         for kind in [Kind::Cost, Kind::Read] {
             let code = self.calling.get(&turn.name()).unwrap_or(&self.plain);
@@ -171,26 +171,29 @@ impl Programs {
         Ok(())
     }
 
-    fn program(&self, kind: Kind, turn: Turn) -> Result<&Program, LoadError> {
+    fn program(&self, kind: Kind, turn: RoundItem) -> Result<&Program, LoadError> {
         let program = self.loaded.get(&(kind, turn.name()));
         program.ok_or(LoadError::Missing("measuring program"))
     }
 
     /// The program that measures a turn on frames.
-    pub fn cost_program(&self, turn: impl Into<Turn>) -> Result<BorrowedFd<'_>, ProgramsError> {
+    pub fn cost_program(
+        &self,
+        turn: impl Into<RoundItem>,
+    ) -> Result<BorrowedFd<'_>, ProgramsError> {
         Ok(self.program(Kind::Cost, turn.into())?.as_fd())
     }
 
     /// One read of the clock by unrolled calls, each of which turns interrupts off and
     /// on if the turn does; the empty run subtracted, ns. To be called on the CPU that is
     /// measured.
-    pub fn read_ns(&self, turn: impl Into<Turn>) -> Result<f64, ProgramsError> {
+    pub fn read_ns(&self, turn: impl Into<RoundItem>) -> Result<f64, ProgramsError> {
         let reads = self.run_ns(turn.into())?;
-        let empty = self.run_ns(Turn::from(None))?;
+        let empty = self.run_ns(RoundItem::from(None))?;
         Ok((reads - empty) / f64::from(UNROLLED))
     }
 
-    fn run_ns(&self, turn: Turn) -> Result<f64, ProgramsError> {
+    fn run_ns(&self, turn: RoundItem) -> Result<f64, ProgramsError> {
         let program = self.program(Kind::Read, turn)?;
         Ok(f64::from(retry_interrupted(|| {
             program.run(&FRAME, READ_RUNS)
@@ -202,7 +205,7 @@ impl Programs {
     /// interrupted are there too. To be called on the CPU that is measured.
     pub fn costs(
         &mut self,
-        turn: impl Into<Turn>,
+        turn: impl Into<RoundItem>,
         readings: u32,
     ) -> Result<Vec<Sample>, ProgramsError> {
         self.reset()?;
@@ -259,7 +262,7 @@ enum Kind {
     Read,
 }
 
-fn name(kind: Kind, turn: Turn) -> String {
+fn name(kind: Kind, turn: RoundItem) -> String {
     let kind = match kind {
         Kind::Cost => "cost",
         Kind::Read => "read",
@@ -289,7 +292,7 @@ fn calling(
     let with_interrupts_off = interrupts.into_iter().flat_map(|interrupts| {
         let stamps = of_kfuncs.clone().chain(of_helpers);
         stamps.map(|(stamp, calls): (Stamp, &[Call])| {
-            let turn = Turn {
+            let turn = RoundItem {
                 stamp,
                 interrupts_off: true,
             };
@@ -298,7 +301,7 @@ fn calling(
     });
     of_kfuncs
         .clone()
-        .map(|(stamp, calls)| (Turn::from(stamp), calls.to_vec()))
+        .map(|(stamp, calls)| (RoundItem::from(stamp), calls.to_vec()))
         .chain(with_interrupts_off)
         .map(|(turn, calls)| Ok((turn.name(), Code::of(COMPARE_PROGRAMS, ebpf, &calls)?)))
         .collect()

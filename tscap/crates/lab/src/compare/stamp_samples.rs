@@ -7,7 +7,7 @@ use tscap_common::compare::Sample;
 use super::causes::Trace;
 use super::clocks::Clocks;
 use super::schema::LossPoint;
-use super::{Stamp, Turn};
+use super::{RoundItem, Stamp};
 use tscap_statistics::trimmed_mean;
 
 /// Frames sent for it, and those that were measured.
@@ -34,7 +34,7 @@ impl AddAssign for FrameCounts {
 #[derive(Debug)]
 pub struct StampSamples {
     /// Which, and how; with interrupts off only `read_ns`, `costs` and `fast` are taken.
-    pub turn: Turn,
+    pub turn: RoundItem,
     /// One read, by round.
     pub read_ns: Vec<f64>,
     /// The whole program, by round.
@@ -58,7 +58,7 @@ pub struct StampSamples {
 }
 
 impl StampSamples {
-    pub fn new(turn: impl Into<Turn>) -> Self {
+    pub fn new(turn: impl Into<RoundItem>) -> Self {
         Self {
             turn: turn.into(),
             read_ns: Vec::new(),

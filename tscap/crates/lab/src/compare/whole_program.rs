@@ -62,8 +62,8 @@ impl WholeProgram {
     }
 
     /// Loads it once more, to another place in memory.
-    pub fn load_anew(&mut self) -> Result<(), ProgramsError> {
-        Ok(self.loaded.load_anew()?)
+    pub fn reload(&mut self) -> Result<(), ProgramsError> {
+        Ok(self.loaded.reload()?)
     }
 
     /// The whole program per frame, ns. To be called on its CPU.

@@ -13,8 +13,8 @@ use super::counter::{Counter, Facts};
 use super::phase::Stress;
 use super::programs::Probes;
 use super::readers::Readers;
-use super::schema::{Absent, Phase};
-use super::sighting::Course;
+use super::schema::{MissingCounter, Phase};
+use super::sighting::CounterTrend;
 use super::stress::{Load, Means};
 use crate::compare::ProgramsError;
 use tscap_base::kernel_files::KernelFiles;
@@ -110,7 +110,7 @@ pub struct Results {
     /// Phases that began.
     pub phases: Vec<Phase>,
     pub(super) taken: Vec<Taken>,
-    pub(super) courses: BTreeMap<Counter, Course>,
+    pub(super) courses: BTreeMap<Counter, CounterTrend>,
     /// The phase of each turn.
     pub(super) turns: Vec<usize>,
     /// Of brackets by user space that nothing is read in, by phase.
@@ -120,7 +120,7 @@ pub struct Results {
     pub(super) tsc_hertz: f64,
     pub(super) ptp: Option<PathBuf>,
     /// Counters that could not be read.
-    pub absent: Vec<Absent>,
+    pub absent: Vec<MissingCounter>,
     /// Why it ended before all was measured.
     pub ended_by: Option<CountersError>,
     /// What a reader must know.
@@ -136,7 +136,7 @@ struct Bed {
     /// All of it, s.
     seconds: u64,
     /// Seconds that are told to be over.
-    told: u32,
+    reported: u32,
 }
 
 /// Does it all, in this thread, which it pins; says how many seconds are over. What ends it early
@@ -184,7 +184,7 @@ pub fn run(
         every: request.every(),
         start: Instant::now(),
         seconds: (request.phase * request.phases.len() as u32).as_secs(),
-        told: 0,
+        reported: 0,
     };
     results.begin(&bed);
     let ended = bed.phases(request, &means, &mut results, stop, &mut tell);
@@ -204,7 +204,7 @@ impl Results {
             };
             self.taken.push(Taken::new(counter, facts, Vec::new(), 0));
             if let (true, Some(hertz)) = (counter.is_source(), facts.hertz) {
-                let course = Course::new(facts.bits, hertz, self.tsc_hertz);
+                let course = CounterTrend::new(facts.bits, hertz, self.tsc_hertz);
                 self.courses.insert(counter, course);
             }
         }
@@ -318,8 +318,8 @@ impl Bed {
             results.turns.resize(turn + 1, phase);
             self.look(turn, results)?;
             let seconds = self.start.elapsed().as_secs().min(self.seconds) as u32;
-            if seconds > self.told {
-                self.told = seconds;
+            if seconds > self.reported {
+                self.reported = seconds;
                 tell(seconds);
             }
         }

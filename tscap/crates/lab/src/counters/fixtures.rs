@@ -9,8 +9,8 @@ use super::assemble::assemble;
 use super::counter::{Counter, Facts};
 use super::experiment::{Request, Results, Taken};
 use super::phase::Stress;
-use super::schema::{Absent, Captured, Characteristics, Phase};
-use super::sighting::{Course, Sighting};
+use super::schema::{Captured, Characteristics, MissingCounter, Phase};
+use super::sighting::{CounterTrend, Sighting};
 use tscap_base::recorded::Recorded;
 use tscap_results::fixtures::about;
 use tscap_statistics::Distribution;
@@ -112,8 +112,8 @@ fn phase(stress: Stress) -> Phase {
     }
 }
 
-fn absent(counter: Counter, why: &str) -> Absent {
-    Absent {
+fn absent(counter: Counter, why: &str) -> MissingCounter {
+    MissingCounter {
         counter,
         why: why.into(),
     }
@@ -146,8 +146,8 @@ fn around(median: i64) -> Distribution {
 }
 
 /// A counter that goes by some ppm, of the turn, faster than its frequency.
-fn course(hertz: f64, bits: u32, ppm: impl Fn(usize) -> f64) -> Course {
-    let mut course = Course::new(bits, hertz, TSC_HERTZ);
+fn course(hertz: f64, bits: u32, ppm: impl Fn(usize) -> f64) -> CounterTrend {
+    let mut course = CounterTrend::new(bits, hertz, TSC_HERTZ);
     let mut ticks = 1e6;
     for turn in 0..LOOKS * request().phases.len() {
         let at = 7_000_000_000 + turn as u64 * 250_000_000;

@@ -2,7 +2,7 @@
 
 use super::access::Burst;
 use super::counter::{Counter, Facts, Place};
-use super::schema::Absent;
+use super::schema::MissingCounter;
 use crate::compare::{Programs, ProgramsError, Settings, Stamp};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::causes::chain;
@@ -24,7 +24,11 @@ pub(super) struct Probes {
 impl Probes {
     /// Loads what this kernel takes and this user may; the reason for each of the others. A
     /// reading is told in cycles by `rate`.
-    pub fn load(cpu: u32, rate: NsPerCycle, files: &KernelFiles) -> (Option<Self>, Vec<Absent>) {
+    pub fn load(
+        cpu: u32,
+        rate: NsPerCycle,
+        files: &KernelFiles,
+    ) -> (Option<Self>, Vec<MissingCounter>) {
         let (kfuncs, mut absent) = kfuncs(files);
         let settings = Settings {
             cpu,
@@ -119,7 +123,7 @@ fn path(counter: Counter) -> Option<StampPath> {
 }
 
 /// The kfuncs that read the TSC, and why others do not.
-fn kfuncs(files: &KernelFiles) -> (Vec<Kfunc>, Vec<Absent>) {
+fn kfuncs(files: &KernelFiles) -> (Vec<Kfunc>, Vec<MissingCounter>) {
     let (mut found, mut absent) = (Vec::new(), Vec::new());
     for counter in Counter::ALL {
         let Some(StampPath::Tsc(path)) = path(counter) else {
@@ -130,7 +134,7 @@ fn kfuncs(files: &KernelFiles) -> (Vec<Kfunc>, Vec<Absent>) {
         }
         match Kfunc::find(path, files) {
             Ok(kfunc) => found.push(kfunc),
-            Err(error) => absent.push(Absent {
+            Err(error) => absent.push(MissingCounter {
                 counter,
                 why: chain(&error),
             }),
@@ -139,9 +143,9 @@ fn kfuncs(files: &KernelFiles) -> (Vec<Kfunc>, Vec<Absent>) {
     (found, absent)
 }
 
-fn lacking(counter: Counter, error: &ProgramsError) -> Absent {
+fn lacking(counter: Counter, error: &ProgramsError) -> MissingCounter {
     let why = chain(error);
     let first = why.lines().next().unwrap_or_default();
     let why = first.chars().take(LONGEST_REASON).collect();
-    Absent { counter, why }
+    MissingCounter { counter, why }
 }

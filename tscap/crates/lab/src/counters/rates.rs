@@ -1,7 +1,7 @@
 //! How fast a counter went by another one: by phase, over time, and on each scale (IV-A, IV-B).
 
 use super::schema::{PhaseRate, RatePoint, Scale};
-use super::sighting::{Course, Point};
+use super::sighting::{CounterTrend, Point};
 use tscap_clock::{Allan, allan};
 
 /// Points of a curve: more would not be seen.
@@ -12,7 +12,7 @@ const POINTS: usize = 400;
 pub(super) enum Seen<'a> {
     /// The TSC, beside which all others are seen.
     Tsc,
-    Other(&'a Course),
+    Other(&'a CounterTrend),
 }
 
 /// Both counters at one moment, since the first one.
@@ -159,7 +159,7 @@ impl Rates {
 }
 
 /// A pair of each point and the cycles since the first.
-fn beside_tsc(course: &Course, pair: impl Fn(&Point, f64) -> Pair) -> Vec<Pair> {
+fn beside_tsc(course: &CounterTrend, pair: impl Fn(&Point, f64) -> Pair) -> Vec<Pair> {
     let Some(first) = course.points().first() else {
         return Vec::new();
     };
@@ -170,7 +170,7 @@ fn beside_tsc(course: &Course, pair: impl Fn(&Point, f64) -> Pair) -> Vec<Pair> 
 
 /// Each reading of the reference with the counter's of the same turn, carried on for the
 /// microseconds between both by its usual rate.
-fn both(counter: &Course, reference: &Course, hertz: f64, tsc_hertz: f64) -> Vec<Pair> {
+fn both(counter: &CounterTrend, reference: &CounterTrend, hertz: f64, tsc_hertz: f64) -> Vec<Pair> {
     let mut points = reference.points().iter().peekable();
     let pairs = counter.points().iter().filter_map(|point| {
         while points.next_if(|it| it.turn < point.turn).is_some() {}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::access::{Burst, burst};
 use super::counter::{Counter, Facts};
-use super::schema::Absent;
+use super::schema::MissingCounter;
 use super::sighting::{Sighting, sight};
 use tscap_base::kernel_files::{KernelFiles, numbered};
 use tscap_base::text::causes::chain;
@@ -60,10 +60,10 @@ impl Readers {
     pub fn open(
         files: &KernelFiles,
         reference: Option<&Path>,
-    ) -> Result<(Self, Vec<Absent>), PtpError> {
+    ) -> Result<(Self, Vec<MissingCounter>), PtpError> {
         let mut absent = Vec::new();
         let mut lacks = |counters: &[Counter], why: String| {
-            let each = counters.iter().map(|counter| Absent {
+            let each = counters.iter().map(|counter| MissingCounter {
                 counter: *counter,
                 why: why.clone(),
             });

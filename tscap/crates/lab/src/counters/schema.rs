@@ -26,7 +26,7 @@ pub struct Characteristics {
     /// Each counter that could be read, by each way.
     pub counters: Vec<Subject>,
     /// Those that could not.
-    pub absent: Vec<Absent>,
+    pub absent: Vec<MissingCounter>,
     /// What rates are by.
     pub reference: Reference,
     /// What a reader must know before the figures.
@@ -145,7 +145,7 @@ pub struct Scale {
 
 /// A counter that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Absent {
+pub struct MissingCounter {
     /// Which.
     pub counter: Counter,
     /// Why.

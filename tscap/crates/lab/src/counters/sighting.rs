@@ -60,7 +60,7 @@ pub(super) struct Point {
 
 /// A counter's course.
 #[derive(Clone, Debug)]
-pub(super) struct Course {
+pub(super) struct CounterTrend {
     bits: u32,
     /// Ticks in a cycle of the TSC, about.
     ticks_per_cycle: f64,
@@ -70,7 +70,7 @@ pub(super) struct Course {
     points: Vec<Point>,
 }
 
-impl Course {
+impl CounterTrend {
     /// Of a counter of so many bits and hertz, beside a TSC of so many hertz.
     pub fn new(bits: u32, hertz: f64, tsc_hertz: f64) -> Self {
         Self {
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn a_narrow_counter_is_counted_on_across_its_wraps() {
         let hertz = 3_579_545.0;
-        let mut course = Course::new(24, hertz, TSC_HERTZ);
+        let mut course = CounterTrend::new(24, hertz, TSC_HERTZ);
         let looks: [u64; 6] = [1, 2, 5, 30, 31, 300];
         for (turn, second) in looks.into_iter().enumerate() {
             let ticks = 16_000_000 + second * 3_579_545;
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_begins_a_segment() {
-        let mut course = Course::new(64, 1e9, TSC_HERTZ);
+        let mut course = CounterTrend::new(64, 1e9, TSC_HERTZ);
         let second = 1_000_000_000;
         let offsets: [i64; 5] = [0, 40, -90, -5_000_000_000, -5_000_000_000];
         for (turn, offset) in offsets.into_iter().enumerate() {

@@ -134,7 +134,7 @@ impl Disk {
         let mut pieces = ring.pieces(output.piece()).cycle();
         let cpu = cpu_time()?;
         let start = Instant::now();
-        let mut told = Duration::ZERO;
+        let mut reported = Duration::ZERO;
         let mut ended_by_room = false;
         while start.elapsed() < lasting
             && let Some(piece) = pieces.next()
@@ -147,9 +147,9 @@ impl Disk {
                 break;
             }
             output.write(piece).map_err(|error| error.source)?;
-            if start.elapsed() - told > TELL_EVERY {
-                told = start.elapsed();
-                tell(told);
+            if start.elapsed() - reported > TELL_EVERY {
+                reported = start.elapsed();
+                tell(reported);
             }
         }
         output.settle().map_err(|error| error.source)?;
@@ -280,15 +280,15 @@ mod tests {
             0,
             "it has no name"
         );
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let lasting = Duration::from_millis(250);
-        let rate = disk.measure(lasting, &Stop::default(), |at| told.push(at));
+        let rate = disk.measure(lasting, &Stop::default(), |at| reported.push(at));
         let rate = rate.unwrap();
         assert!(rate.bytes > 0 && rate.write_seconds >= 0.25, "{rate:?}");
         let seconds = rate.write_seconds + rate.sync_seconds;
         assert!((rate.bytes_per_s * seconds / rate.bytes as f64 - 1.0).abs() < 1e-9);
         assert!(rate.cpu_seconds > 0.0 && rate.cpu_seconds <= seconds * 1.1);
-        assert!(!told.is_empty() && told.is_sorted(), "{told:?}");
+        assert!(!reported.is_empty() && reported.is_sorted(), "{reported:?}");
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
     }
 

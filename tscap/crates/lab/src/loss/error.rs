@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tscap_traffic::load::{Absent, LoadError, Tool};
+use tscap_traffic::load::{LoadError, NotInstalled, Tool};
 
 /// Why it ended.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +12,7 @@ pub enum LossError {
     Stopped,
     /// A program is not there.
     #[error(transparent)]
-    Absent(#[from] Absent),
+    NotInstalled(#[from] NotInstalled),
     /// A capture failed.
     #[error("a capture of {size} bytes a frame failed")]
     Capture {

@@ -12,7 +12,7 @@ use super::model::{Costs, Load, predict};
 use super::schema::{Calibration, Point, PredictedLoss};
 use tscap_base::text::causes::chain;
 use tscap_clock::StampSource;
-use tscap_traffic::load::{Absent, Burst, Pair, Point as Run, Program, Sizes, Stop, Tool};
+use tscap_traffic::load::{Burst, NotInstalled, Pair, Point as Run, Program, Sizes, Stop, Tool};
 
 /// Fewest frames of a point, if they don't take longer than…
 const FEWEST: f64 = 1_000.0;
@@ -150,7 +150,7 @@ impl Experiment {
     pub fn point(&mut self, grid_point: &GridPoint, lasting: Duration) -> Result<Point, LossError> {
         self.bed.go_on()?;
         let program = self.programs.iter().find(|it| it.tool == grid_point.tool);
-        let program = program.ok_or(Absent(grid_point.tool))?;
+        let program = program.ok_or(NotInstalled(grid_point.tool))?;
         let arrival = grid_point.pace.arrival(grid_point.size);
         let mut calibrations = self.calibrations.iter();
         let calibration =

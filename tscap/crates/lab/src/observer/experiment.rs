@@ -19,7 +19,7 @@ use tscap_host::{affinity, process, system};
 use tscap_statistics::{Summary, median, quantile};
 use tscap_time::tsc;
 use tscap_traffic::load::{
-    Absent, Capture, LoadError, Pair, Program, Setup, Stop, cpu_apart, tool_cpus,
+    Capture, LoadError, NotInstalled, Pair, Program, Setup, Stop, cpu_apart, tool_cpus,
 };
 
 /// Most bytes of a frame that are kept.
@@ -95,7 +95,7 @@ struct Bed {
 }
 
 /// What one turn gave.
-struct Turn {
+struct TurnResult {
     round_trips: Vec<i64>,
     unanswered: u64,
     stream_ns_per_kib: f64,
@@ -174,7 +174,7 @@ fn present(placement: &Placement) -> (Vec<Watcher>, Vec<Program>, Vec<String>) {
             warnings.push(format!("no {} here: {why}", watcher.name()));
             continue;
         }
-        let found: Result<_, Absent> = watcher
+        let found: Result<_, NotInstalled> = watcher
             .tool()
             .map(|tool| tool.find(&placement.executable))
             .transpose();
@@ -239,7 +239,7 @@ impl Bed {
         }
     }
 
-    fn turn(&mut self, watcher: Watcher, amount: &Amount) -> Result<Turn, ObserverError> {
+    fn turn(&mut self, watcher: Watcher, amount: &Amount) -> Result<TurnResult, ObserverError> {
         let failed = |source| ObserverError::Capture {
             watcher: watcher.name(),
             source,
@@ -254,7 +254,7 @@ impl Bed {
             capture.finish().map_err(failed)?;
         }
         let kib = stream.bytes as f64 / 1024.0;
-        Ok(Turn {
+        Ok(TurnResult {
             unanswered: u64::from(amount.exchanges) - round_trips.len() as u64,
             round_trips,
             stream_ns_per_kib: stream.ns as f64 / kib,

@@ -48,7 +48,7 @@ impl Planned {
 
 /// What became of a change when it was to be given back.
 #[derive(Debug)]
-pub enum GivenBack {
+pub enum RestoreOutcome {
     /// The old value is back.
     Restored,
     /// It was back already.
@@ -79,7 +79,7 @@ pub enum GivenBack {
     Failed(ChangeError),
 }
 
-impl GivenBack {
+impl RestoreOutcome {
     /// Whether the change is still to be given back.
     pub(super) fn is_pending(&self) -> bool {
         match self {
@@ -93,7 +93,7 @@ impl GivenBack {
     }
 }
 
-impl From<ChangeError> for GivenBack {
+impl From<ChangeError> for RestoreOutcome {
     fn from(error: ChangeError) -> Self {
         match error.is_gone() {
             true => Self::Gone,
@@ -225,21 +225,21 @@ impl Change {
 
     /// Gives the old value back, unless somebody else has set another one. What takes no
     /// sysfs is given back in its network namespace, wherever this thread is.
-    pub fn give_back(&self, files: &KernelFiles) -> GivenBack {
+    pub fn give_back(&self, files: &KernelFiles) -> RestoreOutcome {
         let given_back = || match self.try_give_back(files) {
             Ok(given_back) | Err(given_back) => given_back,
         };
         match given_back() {
-            GivenBack::Elsewhere if !self.setting.is_in_sysfs() => {
+            RestoreOutcome::Elsewhere if !self.setting.is_in_sysfs() => {
                 let netns = self.interface.netns;
                 let within = netns.within(files, || Ok(given_back()));
-                within.ok().flatten().unwrap_or(GivenBack::Elsewhere)
+                within.ok().flatten().unwrap_or(RestoreOutcome::Elsewhere)
             }
             given_back => given_back,
         }
     }
 
-    fn try_give_back(&self, files: &KernelFiles) -> Result<GivenBack, GivenBack> {
+    fn try_give_back(&self, files: &KernelFiles) -> Result<RestoreOutcome, RestoreOutcome> {
         let interface = match &self.setting {
             // Known by names of their own.
             Setting::IrqAffinity { .. } | Setting::NapiAffinity { .. } => {
@@ -255,16 +255,16 @@ impl Change {
             | Setting::ClsactFilter(_) => self.interface.name_in_calls(files)?,
         };
         let Some(now) = self.setting.read(files, &interface)? else {
-            return Ok(GivenBack::Gone);
+            return Ok(RestoreOutcome::Gone);
         };
         if now == self.old {
-            return Ok(GivenBack::Already);
+            return Ok(RestoreOutcome::Already);
         }
         if now != self.new {
-            return Ok(GivenBack::LeftAlone { now });
+            return Ok(RestoreOutcome::LeftAlone { now });
         }
         self.setting.set(files, &interface, &self.old)?;
-        Ok(GivenBack::Restored)
+        Ok(RestoreOutcome::Restored)
     }
 }
 

@@ -46,7 +46,7 @@ impl SettingsGuard {
         let owns_qdisc = qdisc.is_some();
         let setting = Setting::ClsactFilter(filter.clone());
         let attached = Change::plan(self.files(), &interface, setting, ATTACHED.into())?;
-        self.foresee(qdisc.into_iter().chain(attached.change()).collect())?;
+        self.journal_ahead(qdisc.into_iter().chain(attached.change()).collect())?;
         Ok(Clsact::attach(filters, filter, program, name, owns_qdisc)?)
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 
 use super::keeper::Keeper;
-use super::{Change, ChangeError, GivenBack, Journal, JournalError, JournalFolder, Setting};
+use super::{Change, ChangeError, Journal, JournalError, JournalFolder, RestoreOutcome, Setting};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::causes::{chain, with_causes};
 
@@ -34,7 +34,7 @@ pub struct SettingsGuard {
 
 /// What came of giving changes back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GaveBack {
+pub struct RestoreSummary {
     /// What went wrong.
     pub problems: Vec<String>,
     /// Something that tscap changed may still be changed, and nobody else has asked for that.
@@ -153,13 +153,13 @@ impl SettingsGuard {
     ///
     /// # Errors
     /// If they can't be journalled; then they are not given back.
-    pub fn foresee(&mut self, changes: Vec<Change>) -> Result<(), JournalError> {
+    pub fn journal_ahead(&mut self, changes: Vec<Change>) -> Result<(), JournalError> {
         if changes.is_empty() {
             return Ok(());
         }
         self.begin_keeper()?;
         if let Some(keeper) = &mut self.keeper {
-            return keeper.foresee(changes);
+            return keeper.journal_ahead(changes);
         }
         let mut journal = self.journal()?;
         journal.changes.extend(changes);
@@ -191,12 +191,12 @@ impl SettingsGuard {
     }
 
     /// Gives everything back.
-    pub fn give_back(&mut self) -> GaveBack {
+    pub fn give_back(&mut self) -> RestoreSummary {
         if let Some(keeper) = self.keeper.take() {
             return keeper.give_back();
         }
         let Some(journal) = self.journal.take() else {
-            return GaveBack::default();
+            return RestoreSummary::default();
         };
         let (mut problems, mut is_left) = (Vec::new(), false);
         let mut gone = BTreeSet::new();
@@ -208,28 +208,28 @@ impl SettingsGuard {
                 // What is elsewhere is in the journal, for `tscap restore` there. The rest
                 // does not happen: sysfs was the right one when this process began, and
                 // no other one may change what it has changed.
-                GivenBack::Restored
-                | GivenBack::Already
-                | GivenBack::Elsewhere
-                | GivenBack::OtherSysfs
-                | GivenBack::InUse { .. } => {}
-                GivenBack::NotSame { now } => problems.push(change.not_same(&now)),
+                RestoreOutcome::Restored
+                | RestoreOutcome::Already
+                | RestoreOutcome::Elsewhere
+                | RestoreOutcome::OtherSysfs
+                | RestoreOutcome::InUse { .. } => {}
+                RestoreOutcome::NotSame { now } => problems.push(change.not_same(&now)),
                 // Poll threads and interrupts come and go with the driver's queues,
                 // which it may remake when XDP is detached.
-                GivenBack::Gone if !change.setting.is_of_a_namespace() => {}
+                RestoreOutcome::Gone if !change.setting.is_of_a_namespace() => {}
                 // An interface that moves leaves them behind (`dev_shutdown`).
-                GivenBack::Gone
+                RestoreOutcome::Gone
                     if matches!(
                         change.setting,
                         Setting::ClsactQdisc | Setting::ClsactFilter(_)
                     ) => {}
-                GivenBack::Gone => {
+                RestoreOutcome::Gone => {
                     gone.insert(change.interface.name.clone());
                 }
                 // Others use it.
-                GivenBack::LeftAlone { .. } if change.setting == Setting::ClsactQdisc => {}
-                GivenBack::LeftAlone { now } => problems.push(change.left_alone(&now)),
-                GivenBack::Failed(error) => {
+                RestoreOutcome::LeftAlone { .. } if change.setting == Setting::ClsactQdisc => {}
+                RestoreOutcome::LeftAlone { now } => problems.push(change.left_alone(&now)),
+                RestoreOutcome::Failed(error) => {
                     is_left = true;
                     let what = format!("cannot restore the {change}");
                     problems.push(with_causes(what, Some(&error)));
@@ -242,7 +242,7 @@ impl SettingsGuard {
             )
         }));
         problems.extend(done.err().map(|error| chain(&error)));
-        GaveBack { problems, is_left }
+        RestoreSummary { problems, is_left }
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ChangeError, GivenBack};
+use super::{ChangeError, RestoreOutcome};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_network::class_net::{self, SysfsInterface};
 use tscap_network::netdev::{self, Link};
@@ -46,41 +46,41 @@ impl InterfaceId {
     }
 
     /// The name that it has now in sysfs.
-    pub(super) fn name_in_sysfs(&self, files: &KernelFiles) -> Result<String, GivenBack> {
+    pub(super) fn name_in_sysfs(&self, files: &KernelFiles) -> Result<String, RestoreOutcome> {
         self.check_namespace(files)?;
         if !sysfs_is_here(files, self.ifindex)? {
-            return Err(GivenBack::OtherSysfs);
+            return Err(RestoreOutcome::OtherSysfs);
         }
         let shown = class_net::by_index(files, self.ifindex);
         self.name_of(shown.map_err(ChangeError::from)?)
     }
 
     /// The name that it has now for system calls.
-    pub(super) fn name_in_calls(&self, files: &KernelFiles) -> Result<String, GivenBack> {
+    pub(super) fn name_in_calls(&self, files: &KernelFiles) -> Result<String, RestoreOutcome> {
         self.check_namespace(files)?;
         let link = netdev::by_index(self.ifindex).map_err(ChangeError::from)?;
         self.name_of(link.map(shown))
     }
 
-    fn check_namespace(&self, files: &KernelFiles) -> Result<(), GivenBack> {
+    fn check_namespace(&self, files: &KernelFiles) -> Result<(), RestoreOutcome> {
         match self.netns {
             netns if netns.is_here() => Ok(()),
-            netns if netns.exists(files) => Err(GivenBack::Elsewhere),
-            _ => Err(GivenBack::Gone),
+            netns if netns.exists(files) => Err(RestoreOutcome::Elsewhere),
+            _ => Err(RestoreOutcome::Gone),
         }
     }
 
     /// The name of the interface that has the number now, if that is this one: the
     /// hardware address decides, or the name where none is known.
-    fn name_of(&self, now: Option<SysfsInterface>) -> Result<String, GivenBack> {
-        let now = now.ok_or(GivenBack::Gone)?;
+    fn name_of(&self, now: Option<SysfsInterface>) -> Result<String, RestoreOutcome> {
+        let now = now.ok_or(RestoreOutcome::Gone)?;
         let is_same = match &self.mac {
             Some(mac) => now.address == *mac,
             None => now.name == self.name,
         };
         match is_same {
             true => Ok(now.name),
-            false => Err(GivenBack::NotSame { now }),
+            false => Err(RestoreOutcome::NotSame { now }),
         }
     }
 }

@@ -12,7 +12,7 @@ use rustix::thread::set_name;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::guard::{GaveBack, Refused};
+use super::guard::{Refused, RestoreSummary};
 use super::{Change, ChangeError, Journal, JournalError, JournalFolder, SettingsGuard};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::causes::chain;
@@ -49,7 +49,7 @@ struct Begin {
 enum Request {
     /// [`SettingsGuard::make`].
     Make(Vec<Change>),
-    /// [`SettingsGuard::foresee`].
+    /// [`SettingsGuard::journal_ahead`].
     Foresee(Vec<Change>),
     /// [`SettingsGuard::is_made`].
     IsMade(Change),
@@ -60,7 +60,7 @@ enum Request {
 /// Refused changes, each with the reason.
 type RefusedTexts = Vec<(Change, String)>;
 
-/// What [`GaveBack`] has.
+/// What [`RestoreSummary`] has.
 type Answer = (Vec<String>, bool);
 
 /// The process, from the capture's side.
@@ -119,7 +119,7 @@ impl Keeper {
         Ok(refused.collect())
     }
 
-    pub fn foresee(&mut self, changes: Vec<Change>) -> Result<(), JournalError> {
+    pub fn journal_ahead(&mut self, changes: Vec<Change>) -> Result<(), JournalError> {
         self.ask(&Request::Foresee(changes))
     }
 
@@ -132,7 +132,7 @@ impl Keeper {
         !matches!(self.process.try_wait(), Ok(None))
     }
 
-    pub fn give_back(mut self) -> GaveBack {
+    pub fn give_back(mut self) -> RestoreSummary {
         let given_back: Result<Answer, _> = self.ask(&Request::GiveBack);
         drop(self.stream);
         let deadline = Instant::now() + ENDS_WITHIN;
@@ -140,8 +140,8 @@ impl Keeper {
             std::thread::sleep(Duration::from_millis(1));
         }
         match given_back {
-            Ok((problems, is_left)) => GaveBack { problems, is_left },
-            Err(error) => GaveBack {
+            Ok((problems, is_left)) => RestoreSummary { problems, is_left },
+            Err(error) => RestoreSummary {
                 problems: vec![format!(
                     "cannot tell whether settings were restored: {}\nhint: tscap restore",
                     chain(&error)
@@ -191,10 +191,10 @@ pub fn serve() -> io::Result<()> {
                 };
                 send(&mut answers, &kept(guard.make(changes).map(texts)))?;
             }
-            Request::Foresee(changes) => send(&mut answers, &kept(guard.foresee(changes)))?,
+            Request::Foresee(changes) => send(&mut answers, &kept(guard.journal_ahead(changes)))?,
             Request::IsMade(change) => send(&mut answers, &kept(guard.is_made(&change)))?,
             Request::GiveBack => {
-                let GaveBack { problems, is_left } = guard.give_back();
+                let RestoreSummary { problems, is_left } = guard.give_back();
                 return send(&mut answers, &Ok::<Answer, String>((problems, is_left)));
             }
         }

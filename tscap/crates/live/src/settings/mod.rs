@@ -21,9 +21,9 @@ mod restore;
 mod setting;
 pub mod turn;
 
-pub use change::{Change, GivenBack, Planned};
+pub use change::{Change, Planned, RestoreOutcome};
 pub use filter::FilterError;
-pub use guard::{GaveBack, Refused, SettingsGuard};
+pub use guard::{Refused, RestoreSummary, SettingsGuard};
 pub use interface::{InterfaceId, sysfs_is_here};
 pub use journal::{Journal, JournalError, JournalFolder, State};
 pub use lock::JournalLock;

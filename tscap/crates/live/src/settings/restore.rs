@@ -1,6 +1,6 @@
 //! Giving back what a journal says is changed.
 
-use super::{Change, GivenBack, Journal, JournalError, JournalFolder};
+use super::{Change, Journal, JournalError, JournalFolder, RestoreOutcome};
 use tscap_base::kernel_files::KernelFiles;
 
 impl Journal {
@@ -16,12 +16,12 @@ impl Journal {
         folder: &JournalFolder,
         files: &KernelFiles,
         live: &[Self],
-        mut tell: impl FnMut(&Change, GivenBack),
+        mut tell: impl FnMut(&Change, RestoreOutcome),
     ) -> Result<(), JournalError> {
         let mut owed = Vec::new();
         for change in self.changes.drain(..).rev() {
             let given_back = match live.iter().find(|live| live.has_changed(&change)) {
-                Some(live) => GivenBack::InUse { pid: live.pid },
+                Some(live) => RestoreOutcome::InUse { pid: live.pid },
                 None => change.give_back(files),
             };
             let is_owed = given_back.is_pending();

@@ -119,7 +119,9 @@ fn what_others_do_on_our_account_is_given_back() {
     for is_done in [true, false] {
         let machine = Machine::new();
         let mut changes = machine.changes();
-        changes.foresee(vec![machine.irq(38, 0, "1")]).unwrap();
+        changes
+            .journal_ahead(vec![machine.irq(38, 0, "1")])
+            .unwrap();
         assert_eq!(machine.get(AFFINITY), "0-1", "nothing is done yet");
         assert_eq!(machine.journals()[0].changes.len(), 1);
         if is_done {
@@ -187,22 +189,25 @@ fn what_became_of_it_decides_what_is_given_back() {
     let machine = Machine::new();
     let change = machine.irq(38, 0, "1");
     let given_back = || change.give_back(&machine.files);
-    assert!(matches!(given_back(), GivenBack::Already), "never made");
+    assert!(
+        matches!(given_back(), RestoreOutcome::Already),
+        "never made"
+    );
     machine.put(AFFINITY, "1");
-    assert!(matches!(given_back(), GivenBack::Restored));
+    assert!(matches!(given_back(), RestoreOutcome::Restored));
     assert_eq!(machine.get(AFFINITY), "0-1");
     machine.put(AFFINITY, "0");
-    assert!(matches!(given_back(), GivenBack::LeftAlone { now } if now == "0"));
+    assert!(matches!(given_back(), RestoreOutcome::LeftAlone { now } if now == "0"));
     assert_eq!(machine.get(AFFINITY), "0");
     machine.put(AFFINITY, "?");
     assert!(matches!(
         given_back(),
-        GivenBack::Failed(ChangeError::Value { .. })
+        RestoreOutcome::Failed(ChangeError::Value { .. })
     ));
     machine.put("proc/interrupts", " 38:  1  0  PCI-MSIX 1-edge  nvme0q1");
     machine.put(AFFINITY, "1");
     assert!(
-        matches!(given_back(), GivenBack::Gone),
+        matches!(given_back(), RestoreOutcome::Gone),
         "the number was reused"
     );
     assert_eq!(machine.get(AFFINITY), "1");
@@ -216,13 +221,13 @@ fn an_interface_is_known_by_its_number_and_address() {
     let folder = machine.path("sys/class/net/eth0");
     machine.put(RPS, "2");
     fs::rename(&folder, folder.with_file_name("lan0")).unwrap();
-    assert!(matches!(given_back(), GivenBack::Restored));
+    assert!(matches!(given_back(), RestoreOutcome::Restored));
     let renamed = "sys/class/net/lan0/queues/rx-0/rps_cpus";
     assert_eq!(machine.get(renamed), "00000000");
     // The number belongs to another interface.
     machine.put(renamed, "2");
     machine.put("sys/class/net/lan0/address", "02:00:00:00:00:99");
-    let GivenBack::NotSame { now } = given_back() else {
+    let RestoreOutcome::NotSame { now } = given_back() else {
         panic!("another address");
     };
     let said = change.not_same(&now);
@@ -236,7 +241,7 @@ fn an_interface_is_known_by_its_number_and_address() {
     assert_eq!(machine.get(renamed), "2");
     // There is another interface of the name, with another number.
     machine.put("sys/class/net/lan0/ifindex", "3");
-    assert!(matches!(given_back(), GivenBack::Gone));
+    assert!(matches!(given_back(), RestoreOutcome::Gone));
     assert_eq!(machine.get(renamed), "2");
 }
 
@@ -249,14 +254,14 @@ fn a_journal_without_addresses_goes_by_number_and_name() {
     machine.put(RPS, "2");
     assert!(matches!(
         change.give_back(&machine.files),
-        GivenBack::Restored
+        RestoreOutcome::Restored
     ));
     let folder = machine.path("sys/class/net/eth0");
     machine.put(RPS, "2");
     fs::rename(&folder, folder.with_file_name("lan0")).unwrap();
     let given_back = change.give_back(&machine.files);
     assert!(
-        matches!(given_back, GivenBack::NotSame { .. }),
+        matches!(given_back, RestoreOutcome::NotSame { .. }),
         "{given_back:?}"
     );
     assert_eq!(machine.get("sys/class/net/lan0/queues/rx-0/rps_cpus"), "2");
@@ -272,7 +277,10 @@ fn a_change_of_another_namespace_waits_there() {
     assert!(!elsewhere.is_here());
     elsewhere.interface.netns.inode = 1;
     let given_back = elsewhere.give_back(&machine.files);
-    assert!(matches!(given_back, GivenBack::Gone), "nobody is in it");
+    assert!(
+        matches!(given_back, RestoreOutcome::Gone),
+        "nobody is in it"
+    );
     // A thread in it, and no permission to enter.
     let net = machine.path("proc/77/task/77/ns/net");
     fs::create_dir_all(net.parent().unwrap()).unwrap();
@@ -280,11 +288,14 @@ fn a_change_of_another_namespace_waits_there() {
     elsewhere.interface.netns.inode = fs::metadata(net).unwrap().ino();
     assert_ne!(elsewhere.interface.netns.inode, here.inode);
     let given_back = elsewhere.give_back(&machine.files);
-    assert!(matches!(given_back, GivenBack::Elsewhere));
+    assert!(matches!(given_back, RestoreOutcome::Elsewhere));
     // Interrupts are the same in every namespace.
     let mut irq = machine.irq(38, 0, "1");
     irq.interface.netns = elsewhere.interface.netns;
-    assert!(matches!(irq.give_back(&machine.files), GivenBack::Already));
+    assert!(matches!(
+        irq.give_back(&machine.files),
+        RestoreOutcome::Already
+    ));
 }
 
 #[test]
@@ -306,7 +317,7 @@ fn what_a_running_process_has_changed_since_is_kept() {
     });
     done.unwrap();
     assert!(
-        matches!(became[..], [GivenBack::InUse { pid: 78 }]),
+        matches!(became[..], [RestoreOutcome::InUse { pid: 78 }]),
         "{became:?}"
     );
     assert_eq!(

@@ -7,13 +7,13 @@ use tscap_base::failure::Failure;
 use tscap_network::netns::NetnsId;
 
 /// How long another process may take from looking to changing.
-pub const TURN_WITHIN: Duration = Duration::from_secs(10);
+pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often its end is looked for.
 const TURN_EVERY: Duration = Duration::from_millis(10);
 
 /// Takes the lock of the journals. `note` is called if another process has it, and
 /// `failed` tells why there is no lock.
-pub async fn take_turn(
+pub async fn lock_journals(
     folder: &JournalFolder,
     within: Duration,
     note: impl FnOnce(),
@@ -77,17 +77,17 @@ mod tests {
         let folder = JournalFolder::at(&machine.path("journals"), &machine.files);
         let unexpected = || panic!("nobody else has it");
         let failed = |error| failure("cannot look", error);
-        let turn = take_turn(&folder, Duration::ZERO, unexpected, failed)
+        let turn = lock_journals(&folder, Duration::ZERO, unexpected, failed)
             .await
             .ok();
         assert!(turn.is_some());
         let mut notes = 0;
-        let refused = take_turn(&folder, Duration::ZERO, || notes += 1, failed).await;
+        let refused = lock_journals(&folder, Duration::ZERO, || notes += 1, failed).await;
         let failure = refused.unwrap_err().to_string();
         assert!(failure.contains("another tscap"), "{failure}");
         assert!(failure.contains("hint: fuser"), "{failure}");
         // The next one waits until this one is done.
-        let next = take_turn(&folder, TURN_WITHIN, || notes += 1, failed);
+        let next = lock_journals(&folder, LOCK_TIMEOUT, || notes += 1, failed);
         let (next, ()) = tokio::join!(next, async { drop(turn) });
         assert!(next.is_ok());
         assert_eq!(notes, 2);

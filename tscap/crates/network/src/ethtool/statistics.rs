@@ -22,8 +22,8 @@ pub fn statistics(name: &str) -> Result<Vec<(String, u64)>, EthtoolError> {
     let mut info = [GSSET_INFO, 0, 1 << SS_STATS, 0, 0];
     // SAFETY: the buffer is the structure with room for the one set in the mask.
     unsafe { device.request("count the counters", &mut info) }?;
-    let is_told = info[2] & 1 << SS_STATS != 0;
-    let count = if is_told { info[4] as usize } else { 0 };
+    let is_reported = info[2] & 1 << SS_STATS != 0;
+    let count = if is_reported { info[4] as usize } else { 0 };
     if count == 0 {
         return Ok(Vec::new());
     }

@@ -45,7 +45,7 @@ impl Counters {
     ///
     /// # Errors
     /// As [`Self::seen`].
-    pub fn seen_off(&self, cpus: &[u32]) -> Result<Directed<u64>, CounterError> {
+    pub fn seen_outside(&self, cpus: &[u32]) -> Result<Directed<u64>, CounterError> {
         let mut sum = Directed::default();
         for (cpu, seen) in self.seen_on()? {
             if !cpus.contains(&cpu) {

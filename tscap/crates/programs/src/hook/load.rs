@@ -294,7 +294,7 @@ impl Loaded {
 
     /// Loads the program once more, to another place in memory; what is attached
     /// stays so.
-    pub fn load_anew(&mut self) -> Result<(), LoadError> {
+    pub fn reload(&mut self) -> Result<(), LoadError> {
         self.program = self.loader.code.load(&self.loader.name, &Place::FIRST)?;
         Ok(())
     }

@@ -118,7 +118,7 @@ impl Loader {
     }
 
     /// Forgets what was loaded ahead and not attached.
-    pub fn forget_ahead(&self) {
+    pub fn discard_preloaded(&self) {
         self.ahead().clear();
     }
 

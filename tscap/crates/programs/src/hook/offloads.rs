@@ -76,7 +76,7 @@ pub fn hiding(
 }
 
 /// Those of [`hiding`] that really do, where VLAN tags are known to be `tags`.
-pub fn really_hiding(
+pub fn hiding_with_tags(
     features: &BTreeMap<String, Feature>,
     generic: bool,
     tags: VlanTags,
@@ -174,7 +174,7 @@ mod tests {
             (VlanTags::Kept, &["rx-gro"]),
             (VlanTags::Unknown, &["rx-gro"]),
         ] {
-            let really = really_hiding(&all, true, tags).into_iter();
+            let really = hiding_with_tags(&all, true, tags).into_iter();
             assert_eq!(really.map(|(name, _)| name).collect::<Vec<_>>(), names);
         }
     }

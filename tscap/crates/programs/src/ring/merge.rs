@@ -7,7 +7,7 @@ use tscap_clock::RawStamp;
 
 /// The ring that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct NextRing {
     /// Its number.
     pub ring: usize,
     /// Every block of this ring up to this stamp comes before any block of
@@ -15,7 +15,7 @@ pub struct Turn {
     pub until: RawStamp,
 }
 
-impl Turn {
+impl NextRing {
     /// Whether no other ring offers a block.
     pub fn is_alone(self) -> bool {
         self.until == RawStamp::NEVER
@@ -95,8 +95,8 @@ impl Merge {
 
     /// Whose turn it is; `None` if nobody offers anything.
     #[inline]
-    pub fn turn(&self) -> Option<Turn> {
-        (self.winner.stamp != RawStamp::NEVER).then_some(Turn {
+    pub fn turn(&self) -> Option<NextRing> {
+        (self.winner.stamp != RawStamp::NEVER).then_some(NextRing {
             ring: self.winner.ring as usize,
             until: self.until,
         })

@@ -13,4 +13,4 @@ pub use block::{Block, CorruptBlock, FinalFrame, blocks, last_block};
 pub use consumer::{Consumer, Run};
 pub use key_record::KeyRecord;
 pub use memory::{MapError, Memory};
-pub use merge::{Merge, Turn};
+pub use merge::{Merge, NextRing};

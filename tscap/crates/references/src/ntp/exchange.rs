@@ -334,18 +334,18 @@ impl Exchanges {
             packet,
             is_used: is_basic,
         };
-        let told = before.map_or(reply, |it| it.1);
-        reject(left < told.arrived, Reject::Backwards)?;
+        let reported = before.map_or(reply, |it| it.1);
+        reject(left < reported.arrived, Reject::Backwards)?;
         reject(distance_ns > MOST_DISTANCE_NS, Reject::RootDistance)?;
         request.latest = Some(reply);
         let exchange = Exchange {
             server: datagram.from,
-            tsc: told.at.map(|it| it.tsc),
-            stamp_error_ns: PacketStamp::error_of(told.at),
-            real: [told.arrived, left],
-            packet: told.packet,
+            tsc: reported.at.map(|it| it.tsc),
+            stamp_error_ns: PacketStamp::error_of(reported.at),
+            real: [reported.arrived, left],
+            packet: reported.packet,
         };
-        Ok((is_basic || !told.is_used).then_some(exchange))
+        Ok((is_basic || !reported.is_used).then_some(exchange))
     }
 
     /// Requests that left.

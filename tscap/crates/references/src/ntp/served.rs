@@ -123,10 +123,10 @@ impl Served {
             return Some(this);
         }
         let _ = self.untold.insert((client.ip(), reply.receive), this);
-        let told = self.untold.remove(&(client.ip(), request.before))?;
+        let reported = self.untold.remove(&(client.ip(), request.before))?;
         Some(Service {
-            real: [told.real[0], left],
-            ..told
+            real: [reported.real[0], left],
+            ..reported
         })
     }
 }

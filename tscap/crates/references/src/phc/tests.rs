@@ -171,12 +171,12 @@ fn any_asymmetry_is_within_the_bound() {
 /// TAI has no leap seconds, so nothing moves but CLOCK_REALTIME.
 #[test]
 fn a_leap_second_of_the_host_is_none_of_the_devices() {
-    for (leap_s, told) in [(-1, true), (1, true), (-1, false)] {
-        let mut run = Run::new(0, if told { 37 } else { 0 }, [500, 700]);
+    for (leap_s, reported) in [(-1, true), (1, true), (-1, false)] {
+        let mut run = Run::new(0, if reported { 37 } else { 0 }, [500, 700]);
         run.until(3 * S, tai);
         let before = run.is_right(tai);
         run.set_ns = leap_s * NS_PER_S;
-        run.tai_offset_s -= if told { leap_s } else { 0 };
+        run.tai_offset_s -= if reported { leap_s } else { 0 };
         run.until(6 * S, tai);
         let after = run.status();
         assert_eq!((run.tracker.steps(), after.readings.jumps), (1, 0));
@@ -349,7 +349,7 @@ fn what_a_device_counts_is_told_by_its_distance() {
     const HALF: i64 = NS_PER_S / 2;
     const TENTH: i64 = NS_PER_S / 10;
     let tai = -37 * NS_PER_S;
-    for (ahead_ns, told_s, expected) in [
+    for (ahead_ns, reported_s, expected) in [
         (0, 37, (PhcBase::Utc, 0)),
         (HALF - 1, 37, (PhcBase::Utc, 0)),
         (1 - HALF, 0, (PhcBase::Utc, 0)),
@@ -368,8 +368,8 @@ fn what_a_device_counts_is_told_by_its_distance() {
         (-60 * NS_PER_S, 0, (PhcBase::Tai, 60)),
         (-61 * NS_PER_S, 0, (PhcBase::Unknown, 0)),
     ] {
-        let found = PhcBase::of(ahead_ns, told_s);
-        assert_eq!(found, expected, "{ahead_ns} {told_s}");
+        let found = PhcBase::of(ahead_ns, reported_s);
+        assert_eq!(found, expected, "{ahead_ns} {reported_s}");
     }
 }
 

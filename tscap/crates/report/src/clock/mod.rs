@@ -6,7 +6,7 @@ mod tables;
 
 use super::document::{Document, Section, Shown};
 use super::glossary;
-use super::layout::Worth;
+use super::layout::Importance;
 use tscap_clock::Allan;
 use tscap_references::log::Digest;
 
@@ -18,7 +18,7 @@ pub fn document(digest: &Digest) -> Document {
         "The host's CLOCK_REALTIME against its time-stamp counter, by the feed-forward clock.";
     document.add(Shown::Page, Section::Paragraph(intro.into()));
     document.add(Shown::Everywhere, Section::Facts(tables::facts(digest)));
-    document.worth(Worth::Detail);
+    document.importance(Importance::Detail);
     let changes = tables::changes(digest).map(Section::Answer);
     document.add_all(Shown::Text, changes);
     let percentiles = || ntp::percentiles(digest).map(Section::Answer);

@@ -70,16 +70,16 @@ pub(super) fn facts(digest: &Digest) -> Table {
 
 /// The other references, and how far the host's clock was ahead of each.
 fn reference(digest: &Digest) -> String {
-    let told = |name: String, ahead_ns: i64, bound_ns: u64| {
+    let reported = |name: String, ahead_ns: i64, bound_ns: u64| {
         let (ahead, bound) = (whole(ahead_ns), span(bound_ns));
         format!("{name}: the host's clock was {ahead} ns ahead at last, ± {bound}")
     };
     let device = digest.reference.iter();
-    let device = device.map(|it| told(it.device.clone(), it.ahead_ns, it.bound_ns));
+    let device = device.map(|it| reported(it.device.clone(), it.ahead_ns, it.bound_ns));
     let servers = digest.ntp.iter().filter_map(|history| {
         let (_, last) = history.points.back()?;
         let name = format!("NTP server {}", history.server.ip());
-        Some(told(name, last.ahead_ns, last.bound_ns))
+        Some(reported(name, last.ahead_ns, last.bound_ns))
     });
     let all: Vec<String> = device.chain(servers).collect();
     match all.is_empty() {

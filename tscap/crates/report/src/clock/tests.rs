@@ -88,13 +88,13 @@ fn without_another_reference_nothing_is_called_stable() {
     let (mut digest, mut entry) = digest_set(5_000);
     // Notes are folded on a terminal.
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = |digest: &Digest| {
+    let reported = |digest: &Digest| {
         (
             words(&document(digest).text(Layout::WHOLE)),
             document(digest).page(),
         )
     };
-    let (text, page) = told(&digest);
+    let (text, page) = reported(&digest);
     for shown in [&text, &page] {
         assert!(!shown.to_lowercase().contains("stability"), "{shown}");
         assert!(shown.contains("one oscillator against itself"), "{shown}");
@@ -115,7 +115,7 @@ fn without_another_reference_nothing_is_called_stable() {
         }],
     });
     digest.take(Line::Entry(Box::new(entry)));
-    let (text, page) = told(&digest);
+    let (text, page) = reported(&digest);
     assert!(page.contains("Stability against /dev/ptp0"), "{page}");
     for shown in [text, page] {
         assert!(shown.contains("/dev/ptp0: the host"), "{shown}");

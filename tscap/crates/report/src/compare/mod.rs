@@ -7,7 +7,7 @@ pub(super) mod words;
 
 use super::document::{Document, FEW_POINTS, Section, Shown};
 use super::glossary;
-use super::layout::Worth;
+use super::layout::Importance;
 use tscap_lab::compare::schema::Comparison;
 use words::{notices, verdicts};
 
@@ -53,7 +53,7 @@ fn cost(document: &mut Document, comparison: &Comparison) {
     ];
     let frames = frames.into_iter().flatten().map(Section::Table);
     document.add_all(Shown::Further, frames);
-    document.worth(Worth::Detail);
+    document.importance(Importance::Detail);
     let asked = tables::interrupts_off(comparison).map(Section::Answer);
     document.add_all(Shown::Everywhere, asked);
     let paper = tables::beside_paper(comparison);

@@ -6,7 +6,7 @@ mod tables;
 
 use super::document::{Document, FLUSH, Section, Shown};
 use super::glossary;
-use super::layout::Worth;
+use super::layout::Importance;
 use tscap_base::text::table::Table;
 use tscap_lab::counters::Characteristics;
 use tscap_lab::counters::schema::Reference;
@@ -28,7 +28,7 @@ pub(super) fn document(of: &Characteristics) -> Document {
     document.add_all(Shown::Brief, answers.map(Section::Answer));
     document.add_all(Shown::Further, shown(of).into_iter().map(Section::Table));
     document.add(Shown::Text, Section::Gap);
-    document.worth(Worth::Account);
+    document.importance(Importance::Account);
     let missing = no_oscillator(&of.reference).into_iter().collect();
     document.add(Shown::Text, Section::Sentences(FLUSH, missing));
     let absent = tables::absent_briefly(of).into_iter().collect();

@@ -12,7 +12,7 @@ use tscap_lab::counters::{Characteristics, Quartiles};
 /// Where and how it was measured.
 pub(super) fn environment(of: &Characteristics) -> Table {
     let method = &of.method;
-    let told = format!(
+    let reported = format!(
         "on CPU {}, {} of {} s; every {} s at most {} of each counter in a row",
         method.cpu,
         counted(of.phases.len() as u64, "phase"),
@@ -20,7 +20,7 @@ pub(super) fn environment(of: &Characteristics) -> Table {
         number(method.every_seconds),
         counted(method.readings as u64, "reading"),
     );
-    facts(&of.about, told)
+    facts(&of.about, reported)
 }
 
 /// Counters that were not read, by reason.
@@ -38,8 +38,9 @@ pub(super) fn absent(of: &Characteristics) -> Vec<String> {
             .position(|it| it.counter.name() == names[0])
     };
     reasons.sort_by_key(|(_, names)| place(names));
-    let told = reasons.into_iter();
-    told.map(|(why, names)| format!("not read: {}: {why}", names.join(", ")))
+    let reported = reasons.into_iter();
+    reported
+        .map(|(why, names)| format!("not read: {}: {why}", names.join(", ")))
         .collect()
 }
 

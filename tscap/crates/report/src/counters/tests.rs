@@ -10,7 +10,7 @@ fn words(text: &str) -> String {
 #[test]
 fn the_text_has_every_table_and_fits_a_terminal() {
     let text = document(&characteristics()).text(Layout::WHOLE);
-    let told = words(&text);
+    let reported = words(&text);
     for part in [
         "not read: ptp: there is no PTP hardware clock",
         "not read: acpi-pm, acpi-pm-safe: the table FACP has 3 bytes only",
@@ -25,7 +25,7 @@ fn the_text_has_every_table_and_fits_a_terminal() {
         "the interface alone 240; 208 40 (10) raw-vdso",
         "ACPI, safe 10,440 (390) – acpi-pm-safe",
     ] {
-        assert!(told.contains(part), "{part}: {text}");
+        assert!(reported.contains(part), "{part}: {text}");
     }
     for layout in [Layout::WHOLE_THERE, Layout::BRIEF] {
         let text = document(&characteristics()).text(layout);
@@ -44,8 +44,8 @@ fn without_another_oscillator_nothing_is_called_stable() {
         let shown = [document(&of).text(Layout::WHOLE), document(&of).page()];
         for text in shown {
             assert!(!text.to_lowercase().contains("stability"), "{text}");
-            let told = words(&text);
-            assert!(told.contains("an oscillator of its own"), "{text}");
+            let reported = words(&text);
+            assert!(reported.contains("an oscillator of its own"), "{text}");
         }
     }
     assert!(

@@ -9,7 +9,7 @@ mod view;
 
 use super::document::{self, Document, FLUSH, INDENTED, Section, Shown};
 use super::glossary;
-use super::layout::Worth;
+use super::layout::Importance;
 use super::table::Table;
 use sentences::{account, certificate, certified_briefly, names, spot};
 use tscap_base::text::numbers::counted;
@@ -29,18 +29,18 @@ pub fn document(measurements: &[&Measurement]) -> Document {
         document.add(Shown::Page, Section::ran(name, &measurement.about));
     }
     document.add(Shown::Everywhere, Section::Notices(notices(measurements)));
-    told_briefly(&mut document, measurements);
-    told(&mut document, measurements);
+    add_brief_text(&mut document, measurements);
+    add_text(&mut document, measurements);
     drawn(&mut document, measurements);
     document
 }
 
 /// As the brief text.
-fn told_briefly(document: &mut Document, measurements: &[&Measurement]) {
+fn add_brief_text(document: &mut Document, measurements: &[&Measurement]) {
     let table = tables::briefly(measurements).map(Section::Table);
     document.add_all(Shown::Brief, table);
     let views = views(measurements);
-    document.worth(Worth::Account);
+    document.importance(Importance::Account);
     for (measurement, names) in measurements.iter().zip(passage_names(measurements)) {
         for (passage, name) in measurement.passages.iter().zip(names) {
             let Some(exit) = passage.exits.first() else {
@@ -56,7 +56,7 @@ fn told_briefly(document: &mut Document, measurements: &[&Measurement]) {
             }
         }
     }
-    document.worth(Worth::Detail);
+    document.importance(Importance::Detail);
     let first = || views.iter().filter(|view| view.is_first);
     for view in first() {
         let certificate = certified_briefly(&view.delays.certificate);
@@ -81,7 +81,7 @@ fn told_briefly(document: &mut Document, measurements: &[&Measurement]) {
 }
 
 /// As the whole text.
-fn told(document: &mut Document, measurements: &[&Measurement]) {
+fn add_text(document: &mut Document, measurements: &[&Measurement]) {
     for (measurement, name) in measurements.iter().zip(names(measurements)) {
         if measurements.len() > 1 {
             document.add(Shown::Whole, Section::Title(format!("== {name}")));

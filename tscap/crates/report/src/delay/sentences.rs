@@ -2,7 +2,7 @@
 
 use crate::words::number;
 use tscap_base::text::numbers::{counted, grouped, ring, span};
-use tscap_delay::schema::{Account, Certificate, How, Match, Measurement, Spot};
+use tscap_delay::schema::{Account, Certificate, How, Match, Measurement, MeasuringPoint};
 
 /// What each measurement is called, no two alike.
 pub(super) fn names(measurements: &[&Measurement]) -> Vec<String> {
@@ -118,7 +118,7 @@ fn equation(name: &str, all: u64, matched: u64, terms: &[(u64, &str)]) -> String
 }
 
 /// What the programs of a place made of the frames.
-pub(super) fn spot(spot: &Spot) -> String {
+pub(super) fn spot(spot: &MeasuringPoint) -> String {
     let unrecorded = spot.unrecorded.iter();
     let unrecorded = unrecorded.map(|(name, count)| (*count, name.as_str()));
     let terms = [(spot.unkeyed, "without a key")]

@@ -168,18 +168,18 @@ fn the_certificate_is_a_sentence() {
         block_packets: 1,
         correlation: 0.012,
     };
-    let told = unfolded(&text(std::slice::from_ref(&measurement)));
+    let reported = unfolded(&text(std::slice::from_ref(&measurement)));
     let sentence = "tap: at 99 % confidence at most 0.046 % of the packets are slower than 12,386 \
                     ns, the greatest of 10,000 delays with its bound: the packets make 10,000 \
                     independent blocks of 1 packet, whose neighbours correlate by 0.01;";
-    assert!(told.contains(sentence), "{told}");
+    assert!(reported.contains(sentence), "{reported}");
     let delays = measurement.passages[0].exits[0].delays.as_mut().unwrap();
     delays.certificate = Certificate::None {
         why: "98 delays, 100 at least".into(),
     };
-    let told = unfolded(&text(&[measurement]));
+    let reported = unfolded(&text(&[measurement]));
     let sentence = "no certificate for the maximum: 98 delays, 100 at least";
-    assert!(told.contains(sentence), "{told}");
+    assert!(reported.contains(sentence), "{reported}");
 }
 
 #[test]
@@ -207,11 +207,11 @@ fn the_slowest_have_their_time_and_cpus() {
 #[test]
 fn what_must_be_known_comes_first() {
     let measurement = rtt();
-    let told = text(std::slice::from_ref(&measurement));
-    assert!(told.starts_with("noisy machine: "), "{told}");
+    let reported = text(std::slice::from_ref(&measurement));
+    assert!(reported.starts_with("noisy machine: "), "{reported}");
     assert!(page(&[measurement]).contains("<li>noisy machine: "));
-    let told = text(&[nothing()]);
-    assert!(told.starts_with("partial: ended early, after 0 packets"));
+    let reported = text(&[nothing()]);
+    assert!(reported.starts_with("partial: ended early, after 0 packets"));
     let beside = text(&[hooks(), nothing()]);
     assert!(beside.starts_with("hooks 2: partial: "), "{beside}");
 }

@@ -4,7 +4,7 @@ mod figures;
 mod tables;
 
 use super::document::{Document, FLUSH, Section, Shown, notices};
-use super::layout::Worth;
+use super::layout::Importance;
 use tscap_base::text::numbers::counted;
 use tscap_base::text::table::Table;
 use tscap_flows::layers::schema::{FlowResidences, Residences};
@@ -29,7 +29,7 @@ pub(super) fn document(of: &Residences) -> Document {
     document.add(Shown::Page, Section::figures(figures));
     document.page_title("Layers");
     document.add(Shown::Text, Section::Gap);
-    document.worth(Worth::Account);
+    document.importance(Importance::Account);
     document.add(Shown::Everywhere, Section::Under(FLUSH, tables::layers(of)));
     let sentences = Section::Sentences(FLUSH, tables::sentences(of));
     document.add(Shown::Everywhere, sentences);
@@ -40,7 +40,7 @@ pub(super) fn document(of: &Residences) -> Document {
         let times = tables::times(flow).map(Section::Table);
         document.add(Shown::Page, times.unwrap_or_else(nothing));
     }
-    document.worth(Worth::Detail);
+    document.importance(Importance::Detail);
     let (detailed, undetailed) = match shown.len() <= DETAILED {
         true => (Shown::Text, 0),
         false => (Shown::Whole, shown.len() as u64),

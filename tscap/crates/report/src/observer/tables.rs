@@ -15,7 +15,7 @@ const KIB_PER_GB: f64 = 1e9 / 1024.0;
 pub(super) fn environment(observation: &Observation) -> Table {
     let method = &observation.method;
     let programs = method.programs.iter().map(|program| format!("; {program}"));
-    let told = format!(
+    let reported = format!(
         "{}, each with {} round trips and {} s of a TCP stream, from CPU {} to CPU {}; \
          captures on CPU {}, {} B of each frame{}",
         counted(method.rounds.into(), "round"),
@@ -27,7 +27,7 @@ pub(super) fn environment(observation: &Observation) -> Table {
         method.snaplen,
         programs.collect::<String>(),
     );
-    facts(&observation.about, told)
+    facts(&observation.about, reported)
 }
 
 /// Round trips of all rounds.

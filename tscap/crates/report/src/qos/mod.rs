@@ -5,7 +5,7 @@ mod lines;
 mod tables;
 
 use super::document::{Document, FLUSH, INDENTED, Section, Shown, notices};
-use super::layout::{List, Worth};
+use super::layout::{Importance, List};
 use tscap_base::text::numbers::counted;
 use tscap_flows::schema::{FlowReport, Quality};
 
@@ -27,14 +27,14 @@ pub(super) fn document(quality: &Quality) -> Document {
     let packets = counted(quality.account.seen, "packet");
     let notices = notices(&quality.about, &quality.warnings, packets);
     let mut document = Document::of(title, title, &quality.about, notices);
-    told(&mut document, quality);
+    add_text(&mut document, quality);
     drawn(&mut document, quality);
     document.conditions(tables::environment(quality), &quality.about.machine);
     document
 }
 
 /// As text.
-fn told(document: &mut Document, quality: &Quality) {
+fn add_text(document: &mut Document, quality: &Quality) {
     let top = usize::try_from(quality.method.top).unwrap_or(usize::MAX);
     let shown = &quality.flows[..top.min(quality.flows.len())];
     if !shown.is_empty() {
@@ -54,10 +54,10 @@ fn told(document: &mut Document, quality: &Quality) {
         }
     }
     document.add(Shown::Text, Section::Gap);
-    document.worth(Worth::Account);
+    document.importance(Importance::Account);
     let account = tables::account(quality);
     document.add(Shown::Text, Section::Sentences(FLUSH, account));
-    document.worth(Worth::Detail);
+    document.importance(Importance::Detail);
     let detailed = match shown.len() <= DETAILED {
         true => Shown::Text,
         false => Shown::Whole,

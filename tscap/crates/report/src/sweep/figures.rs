@@ -131,7 +131,7 @@ pub(crate) fn tuning_sessions(sweep: &Sweep) -> [Option<Figure>; 2] {
             setting.has_ring_of(least)
         }),
         together("session-3", "Loss over the buffer", &|setting, least| {
-            setting.keeps_as_much_as(least)
+            setting.delivers_as_much_as(least)
         }),
     ]
 }

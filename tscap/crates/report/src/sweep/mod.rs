@@ -6,7 +6,7 @@ mod tables;
 
 use super::document::{Document, FEW_POINTS, Section, Shown, notices};
 use super::glossary;
-use super::layout::Worth;
+use super::layout::Importance;
 use super::words::number;
 use tscap_base::text::numbers::counted;
 use tscap_lab::loss::schema::Sweep;
@@ -41,7 +41,7 @@ pub(super) fn document(sweep: &Sweep) -> Document {
         let prediction = Section::Titled("Prediction".into(), vec![accuracy]);
         document.add(Shown::Text, prediction);
     }
-    document.worth(Worth::Detail);
+    document.importance(Importance::Detail);
     document.add(Shown::Everywhere, Section::Answer(tables::points(sweep)));
     document.page_title("What the stages cost");
     document.add(Shown::Further, Section::Table(tables::costs(sweep)));

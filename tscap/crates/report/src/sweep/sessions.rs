@@ -43,7 +43,7 @@ impl Setting {
         (&self.pace, self.ring) == (&other.pace, other.ring)
     }
 
-    pub fn keeps_as_much_as(&self, other: &Self) -> bool {
+    pub fn delivers_as_much_as(&self, other: &Self) -> bool {
         (&self.pace, self.snaplen) == (&other.pace, other.snaplen)
     }
 

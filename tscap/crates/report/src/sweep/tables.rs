@@ -21,7 +21,7 @@ pub(crate) fn environment(sweep: &Sweep) -> Table {
         .iter()
         .map(|peer| format!("; {peer}"))
         .collect();
-    let told = format!(
+    let reported = format!(
         "{} s a point; sent from CPU {}, received on CPU {}, captured on CPU {}; \
              files in {}{}{}",
         number(method.point_seconds),
@@ -32,7 +32,7 @@ pub(crate) fn environment(sweep: &Sweep) -> Table {
         slow.unwrap_or_default(),
         peers.concat(),
     );
-    facts(&sweep.about, told)
+    facts(&sweep.about, reported)
 }
 
 /// What the stages cost with each stamp.

@@ -30,8 +30,8 @@ fn unfolded(text: &str) -> String {
 
 /// Holds a brief text to the screen, and a whole one to the warnings. `row` is the name of the
 /// last of many rows.
-fn check(what: &str, told: impl Fn(Layout) -> String, row: &str) {
-    let brief = told(Layout::BRIEF);
+fn check(what: &str, reported: impl Fn(Layout) -> String, row: &str) {
+    let brief = reported(Layout::BRIEF);
     assert!(brief.lines().count() <= LINES, "{what}:\n{brief}");
     for line in brief.lines() {
         assert!(line.chars().count() <= COLUMNS, "{what}: {line}\n{brief}");
@@ -42,7 +42,7 @@ fn check(what: &str, told: impl Fn(Layout) -> String, row: &str) {
     assert!(said.contains("more warnings: -v tells"), "{what}:\n{brief}");
     assert!(said.contains("; -v tells more"), "{what}:\n{brief}");
     assert!(!said.contains(row), "{what}: {row}\n{brief}");
-    let whole = unfolded(&told(Layout::WHOLE_THERE));
+    let whole = unfolded(&reported(Layout::WHOLE_THERE));
     assert!(whole.contains(row), "{what}: {row}\n{whole}");
     for warning in warnings() {
         assert!(whole.contains(&warning), "{what}: {warning}\n{whole}");

@@ -128,9 +128,9 @@ fn outliers_are_told_with_their_causes() {
             .text(Layout::WHOLE)
             .contains("Frames whose stamp cost")
     );
-    let told = shown(&comparison);
+    let reported = shown(&comparison);
     assert_eq!(
-        line(&told, "ktime"),
+        line(&reported, "ktime"),
         [
             "ktime", "410", "40", "2.50", "(0.00)", "90.0", "(0.20)", "5.00", "(5.03)", "2.50",
             "(94.8)"
@@ -139,11 +139,11 @@ fn outliers_are_told_with_their_causes() {
     assert!(document(&comparison).page().contains("interrupt, %"));
     let why = "this kernel does not export kstat to programs";
     comparison.method.causes_unknown = Some(why.into());
-    let told = shown(&comparison);
-    assert_eq!(line(&told, "ktime"), ["ktime", "410", "40"]);
+    let reported = shown(&comparison);
+    assert_eq!(line(&reported, "ktime"), ["ktime", "410", "40"]);
     assert!(
-        told.contains(&format!("causes are unknown: {why}")),
-        "{told}"
+        reported.contains(&format!("causes are unknown: {why}")),
+        "{reported}"
     );
     assert!(document(&comparison).page().contains(why));
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde::Serialize;
 use tscap_common::hook::Direction;
 
-use super::hooks::{Beside, Hooks, Lost};
+use super::hooks::{Hooks, Lost, SharedWith};
 use tscap_base::failure::Failure;
 use tscap_capture::Event;
 use tscap_clock::Tracker;
@@ -58,16 +58,16 @@ impl Audit {
     pub fn start(
         interface: &str,
         host: &Tracker,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> Result<Self, Failure> {
         let expression = format!("udp port {}", ntp::PORT);
         Ok(Self {
             hooks: Hooks::attach(
                 interface,
                 (&expression, Direction::In),
-                Beside::Nothing,
+                SharedWith::Nothing,
                 host,
-                hear,
+                on_event,
             )?,
             served: Served::new(ntp::PORT),
             is_lost: false,
@@ -82,9 +82,9 @@ impl Audit {
     pub fn give_up_privileges(
         &mut self,
         makes_files: bool,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> Result<(), Failure> {
-        self.hooks.give_up_privileges(makes_files, hear)
+        self.hooks.give_up_privileges(makes_files, on_event)
     }
 
     /// Where packets are stamped, for people.
@@ -93,7 +93,7 @@ impl Audit {
     }
 
     /// Takes in what has passed; to be called some ten times a second at least.
-    pub fn turn(&mut self, host: &Tracker, hear: &mut dyn FnMut(AuditEvent)) {
+    pub fn turn(&mut self, host: &Tracker, on_event: &mut dyn FnMut(AuditEvent)) {
         if self.is_lost {
             return;
         }
@@ -108,14 +108,14 @@ impl Audit {
             let service = near.and_then(|near| served.sent(datagram, at, near));
             found.extend(service.and_then(|it| stamped(&it, host)));
         };
-        let turned = hooks.turn(&mut |event| hear(AuditEvent::Notice(event)), &mut see);
+        let turned = hooks.turn(&mut |event| on_event(AuditEvent::Notice(event)), &mut see);
         found
             .into_iter()
             .map(AuditEvent::Served)
-            .for_each(&mut *hear);
+            .for_each(&mut *on_event);
         if let Err(lost) = turned {
             self.is_lost = true;
-            hear(AuditEvent::Lost(lost));
+            on_event(AuditEvent::Lost(lost));
         }
     }
 

@@ -72,7 +72,7 @@ impl std::fmt::Display for ServerName {
 
 /// What came of a look at the socket.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum AskOutcome {
     Nothing,
     Sent,
     Failed(io::Error),
@@ -133,15 +133,15 @@ impl Client {
 
     /// Sends a request if one is due, in the interleaved mode about the reply with the receive
     /// time `before` if that is of use.
-    pub fn ask(&mut self, now: Instant, before: Option<NtpTime>) -> Asked {
+    pub fn ask(&mut self, now: Instant, before: Option<NtpTime>) -> AskOutcome {
         if !self.poller.is_due(now) {
-            return Asked::Nothing;
+            return AskOutcome::Nothing;
         }
         // Also if it fails: the next one is not earlier.
         self.poller.sent(now);
         match self.send(before.filter(|_| self.may_interleave())) {
-            Ok(_) => Asked::Sent,
-            Err(error) => Asked::Failed(error),
+            Ok(_) => AskOutcome::Sent,
+            Err(error) => AskOutcome::Failed(error),
         }
     }
 

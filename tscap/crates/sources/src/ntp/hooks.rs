@@ -10,9 +10,9 @@ use tscap_common::key::KeyOf;
 use super::waiting::{Sighting, Waiting};
 use tscap_base::failure::{Context as _, Failure};
 use tscap_base::kernel_files::KernelFiles;
-use tscap_capture::going_on::give_up_the_rest;
+use tscap_capture::going_on::drop_other_privileges;
 use tscap_capture::interface::find_usable;
-use tscap_capture::{ClockChoice, Counter, Event, Listener, Stamping, first_of};
+use tscap_capture::{ClockChoice, Counter, Event, Reporter, Stamping, first_of};
 use tscap_clock::{RawStamp, StampPath, Tracker, TscCycles, TscPath};
 use tscap_filter::{Filter, LinkType};
 use tscap_live::settings::{JournalFolder, SettingsGuard};
@@ -71,7 +71,7 @@ pub(super) struct Hooks {
 
 /// What else is at the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub enum SharedWith {
     /// Nothing that tscap knows of: received packets are stamped in XDP, sent ones behind the
     /// queueing discipline.
     Nothing,
@@ -99,9 +99,9 @@ impl Hooks {
     pub fn attach(
         interface: &str,
         (expression, asking): (&str, Direction),
-        beside: Beside,
+        beside: SharedWith,
         host: &Tracker,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> Result<Self, Failure> {
         // The path to the TSC is chosen below.
         let machine = Machine::check(ClockChoice::Auto)?;
@@ -141,7 +141,7 @@ impl Hooks {
             looked: Instant::now(),
         };
         if let Some(counter) = &hooks.counter {
-            counter.say(&mut Listener::new(hear));
+            counter.say(&mut Reporter::new(on_event));
             let offsets = counter.offsets();
             hooks.set_offsets(&offsets);
         }
@@ -167,13 +167,13 @@ impl Hooks {
     pub fn give_up_privileges(
         &mut self,
         makes_files: bool,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> Result<(), Failure> {
         let counters = &self.loaded.counters;
         let reads = || counters.seen().is_ok();
         let changes = (Some(&mut self.changes), false);
-        let told = &mut Listener::new(hear);
-        give_up_the_rest(changes, Vec::new(), makes_files, &reads, told)
+        let reporter = &mut Reporter::new(on_event);
+        drop_other_privileges(changes, Vec::new(), makes_files, &reads, reporter)
     }
 
     /// Packets that the programs saw and could not record.
@@ -194,10 +194,10 @@ impl Hooks {
     /// If no more will come.
     pub fn turn(
         &mut self,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
         see: &mut dyn FnMut(Direction, &Datagram<'_>, PacketStamp),
     ) -> Result<(), Lost> {
-        self.look_after()?;
+        self.supervise()?;
         // A packet that was stamped before this has recorded all that led to it before this:
         // its request is in the rings, if any is.
         let settled = tsc::read();
@@ -208,7 +208,7 @@ impl Hooks {
         }
         self.waiting.taken_out();
         if self.waiting.is_unknown() || self.calibrated.elapsed() >= CALIBRATE_EVERY {
-            self.calibrate(hear);
+            self.calibrate(on_event);
         }
         for sighting in self.waiting.settled(settled) {
             if let Some(datagram) = Datagram::of(&sighting.frame, PAYLOAD) {
@@ -218,7 +218,7 @@ impl Hooks {
         Ok(())
     }
 
-    fn look_after(&mut self) -> Result<(), Lost> {
+    fn supervise(&mut self) -> Result<(), Lost> {
         if self.looked.elapsed() >= LOOK_EVERY {
             self.looked = Instant::now();
             let mut programs = [&self.received, &self.sent].into_iter();
@@ -237,26 +237,26 @@ impl Hooks {
     /// Finds the offset of each CPU's counter anew: where somebody has opened such a counter,
     /// that of these programs paused, and what was stamped since the look before is off by as
     /// much. Between two looks right before a request and behind its reply hardly anybody does.
-    pub fn calibrate(&mut self, hear: &mut dyn FnMut(Event)) {
+    pub fn calibrate(&mut self, on_event: &mut dyn FnMut(Event)) {
         self.calibrated = Instant::now();
         let Some(counter) = &mut self.counter else {
             self.waiting.looked(0, tsc::read());
             return;
         };
-        let is_told = !std::mem::take(&mut self.has_to_move) && !self.has_told_of_pauses;
-        let mut hear = |event| {
-            if is_told {
-                hear(event)
+        let is_reported = !std::mem::take(&mut self.has_to_move) && !self.has_told_of_pauses;
+        let mut on_event = |event| {
+            if is_reported {
+                on_event(event)
             }
         };
         let before_ns = counter.offset_error_ns();
-        let moved_ns = counter.look(self.loaded.object(), &mut Listener::new(&mut hear));
+        let moved_ns = counter.look(self.loaded.object(), &mut Reporter::new(&mut on_event));
         if moved_ns == 0 {
             self.waiting.looked(0, tsc::read());
             return;
         }
         self.waiting.looked(moved_ns + before_ns, tsc::read());
-        self.has_told_of_pauses |= is_told;
+        self.has_told_of_pauses |= is_reported;
         let offsets = counter.offsets();
         self.set_offsets(&offsets);
     }
@@ -307,7 +307,7 @@ fn attach(
     loaded: &Loaded,
     link: &Link,
     filter: &Filter,
-    (path, beside): (StampPath, Beside),
+    (path, beside): (StampPath, SharedWith),
     changes: &mut SettingsGuard,
 ) -> Result<[Attachment; 2], Failure> {
     let port = Port {
@@ -317,18 +317,18 @@ fn attach(
     };
     let mut by_clsact = by_filter(changes);
     let by_filter = &mut |program: BorrowedFd<'_>, link: &Link, side: Side| match beside {
-        Beside::Capture => Err(NO_TCX.into()),
-        Beside::Nothing => by_clsact(program, link, side),
+        SharedWith::Capture => Err(NO_TCX.into()),
+        SharedWith::Nothing => by_clsact(program, link, side),
     };
     let mut attacher = Attacher { loaded, by_filter };
     let sent = match path {
-        StampPath::Tsc(TscPath::Perf) if beside == Beside::Nothing => attacher.tapped(&port),
+        StampPath::Tsc(TscPath::Perf) if beside == SharedWith::Nothing => attacher.tapped(&port),
         _ => attacher.sent(&port, Default::default()),
     };
     let sent = sent.map_err(refused)?;
     let hook = match beside {
-        Beside::Nothing => HookChoice::Auto,
-        Beside::Capture => HookChoice::Tcx,
+        SharedWith::Nothing => HookChoice::Auto,
+        SharedWith::Capture => HookChoice::Tcx,
     };
     let received = attacher.received(&port, hook);
     Ok([received.map_err(refused)?, sent])

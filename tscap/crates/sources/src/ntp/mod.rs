@@ -6,12 +6,12 @@
 mod audit;
 mod client;
 mod hooks;
+mod ntp_reporter;
 mod reference;
-mod teller;
 mod waiting;
 
 pub use audit::{Audit, AuditEvent, Stamped};
 pub use client::{SHORTEST_FOREIGN_POLL, ServerName};
-pub use hooks::{Beside, Lost};
+pub use hooks::{Lost, SharedWith};
+pub use ntp_reporter::NtpReporter;
 pub use reference::{NtpEvent, NtpPlan, NtpReference};
-pub use teller::Teller;

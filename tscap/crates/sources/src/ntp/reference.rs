@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tscap_common::hook::Direction;
 
 use super::ServerName;
-use super::client::{Asked, Client};
-use super::hooks::{Beside, Hooks, Lost};
+use super::client::{AskOutcome, Client};
+use super::hooks::{Hooks, Lost, SharedWith};
 use tscap_base::failure::Failure;
 use tscap_capture::Event;
 use tscap_clock::{Tracker, TscCycles};
@@ -83,9 +83,9 @@ impl NtpReference {
     /// What was tried, why it failed and what to do next. Nothing stays attached.
     pub fn start(
         plan: &NtpPlan,
-        beside: Beside,
+        beside: SharedWith,
         host: &Tracker,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> Result<Self, Failure> {
         let (client, interface, port, expression) = match plan {
             NtpPlan::Ask {
@@ -110,7 +110,7 @@ impl NtpReference {
                 (&expression, Direction::Out),
                 beside,
                 host,
-                hear,
+                on_event,
             )?,
             exchanges: Exchanges::new(port),
             client,
@@ -127,9 +127,9 @@ impl NtpReference {
     pub fn give_up_privileges(
         &mut self,
         makes_files: bool,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> Result<(), Failure> {
-        self.hooks.give_up_privileges(makes_files, hear)
+        self.hooks.give_up_privileges(makes_files, on_event)
     }
 
     /// A capture was attached, whose counters made those of these programs pause.
@@ -144,7 +144,7 @@ impl NtpReference {
 
     /// Takes in what has passed, and sends what is due; to be called some ten times a second
     /// at least.
-    pub fn turn(&mut self, host: &Tracker, hear: &mut dyn FnMut(NtpEvent)) {
+    pub fn turn(&mut self, host: &Tracker, on_event: &mut dyn FnMut(NtpEvent)) {
         if self.is_lost {
             return;
         }
@@ -155,7 +155,7 @@ impl NtpReference {
             followed,
             ..
         } = self;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut see = |direction, datagram: &ntp::Datagram<'_>, at| {
             if direction == Direction::Out {
                 exchanges.sent(datagram, at);
@@ -166,22 +166,22 @@ impl NtpReference {
             };
             let received = exchanges.received(datagram, at, near);
             let poller = client.as_mut().map(|client| &mut client.poller);
-            told.extend(judge(received, poller, host, followed));
+            reported.extend(judge(received, poller, host, followed));
         };
-        let turned = hooks.turn(&mut |event| hear(NtpEvent::Notice(event)), &mut see);
-        told.into_iter().for_each(&mut *hear);
+        let turned = hooks.turn(&mut |event| on_event(NtpEvent::Notice(event)), &mut see);
+        reported.into_iter().for_each(&mut *on_event);
         if let Err(lost) = turned {
             self.is_lost = true;
-            hear(NtpEvent::Lost(lost));
+            on_event(NtpEvent::Lost(lost));
             return;
         }
         if let Some(client) = &mut self.client {
             if client.poller.is_due(Instant::now()) {
-                let mut hear = |event| hear(NtpEvent::Notice(event));
-                self.hooks.calibrate(&mut hear);
+                let mut on_event = |event| on_event(NtpEvent::Notice(event));
+                self.hooks.calibrate(&mut on_event);
             }
             let before = self.exchanges.latest(client.server);
-            ask(client, before, hear);
+            ask(client, before, on_event);
         }
     }
 
@@ -287,16 +287,16 @@ fn judge(
 }
 
 /// Sends what is due, and gives up on what was not answered.
-fn ask(client: &mut Client, before: Option<NtpTime>, hear: &mut dyn FnMut(NtpEvent)) {
+fn ask(client: &mut Client, before: Option<NtpTime>, on_event: &mut dyn FnMut(NtpEvent)) {
     let now = Instant::now();
     let server = client.server;
     if let Some(error) = client.empty() {
-        hear(NtpEvent::Refused(server, error));
+        on_event(NtpEvent::Refused(server, error));
     }
     if let Some(expired) = client.poller.expire(now) {
-        hear(NtpEvent::Unanswered(server, expired.unanswered));
+        on_event(NtpEvent::Unanswered(server, expired.unanswered));
     }
-    if let Asked::Failed(error) = client.ask(now, before) {
-        hear(NtpEvent::Refused(server, error));
+    if let AskOutcome::Failed(error) = client.ask(now, before) {
+        on_event(NtpEvent::Refused(server, error));
     }
 }

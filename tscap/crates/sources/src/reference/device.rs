@@ -27,7 +27,7 @@ pub struct Device {
 
 /// What a look at a device came to.
 #[derive(Debug)]
-pub enum Looked {
+pub enum LookOutcome {
     /// The host's clock beside it.
     Seen(PhcSighting, Box<PhcStatus>),
     /// The device was set.
@@ -70,7 +70,11 @@ impl Device {
     }
 
     /// Looks at it, if it is time to.
-    pub fn look_if_due(&mut self, host: &Tracker, hear: &mut dyn FnMut(Event)) -> Option<Looked> {
+    pub fn look_if_due(
+        &mut self,
+        host: &Tracker,
+        on_event: &mut dyn FnMut(Event),
+    ) -> Option<LookOutcome> {
         let now = Instant::now();
         if now < self.next {
             return None;
@@ -101,15 +105,15 @@ impl Device {
         };
         self.is_away = matches!(looked, PhcOutcome::Failed(_) | PhcOutcome::Stands);
         if let Some(warning) = warning {
-            hear(Event::Notice(Severity::Warning, warning));
+            on_event(Event::Notice(Severity::Warning, warning));
         }
         match looked {
             PhcOutcome::Used => {
                 let seen = self.clock.sighting(host)?;
                 let status = self.status(seen.at, host)?;
-                Some(Looked::Seen(seen, Box::new(status)))
+                Some(LookOutcome::Seen(seen, Box::new(status)))
             }
-            PhcOutcome::Jumped { .. } => Some(Looked::Jumped),
+            PhcOutcome::Jumped { .. } => Some(LookOutcome::Jumped),
             _ => None,
         }
     }

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::{Device, Looked, ReferencePlan};
-use crate::ntp::{Beside, NtpEvent, NtpPlan, NtpReference, Teller};
+use super::{Device, LookOutcome, ReferencePlan};
+use crate::ntp::{NtpEvent, NtpPlan, NtpReference, NtpReporter, SharedWith};
 use tscap_base::failure::{Context as _, Failure, Hint as _};
 use tscap_capture::{Event, Severity, first_brackets};
 use tscap_clock::{Estimate, HostClocks, RealNs, StampSource, Tracker, TscCycles};
 use tscap_references::ntp::{Kissed, NtpVerdict};
-use tscap_references::{Course, Followed, Known, a_second_after, known_by};
+use tscap_references::{DeviceDrift, Followed, Known, known_by, stamp_one_second_later};
 use tscap_time::tsc;
 
 /// Between two turns: as often as an idle capture reads its clocks.
@@ -52,14 +52,14 @@ pub struct Follower {
 enum Kind {
     Ntp {
         reference: Box<NtpReference>,
-        teller: Teller,
+        ntp_reporter: NtpReporter,
         /// Whose time it is.
         server: Option<SocketAddr>,
         trouble: Trouble,
     },
     Device {
         device: Box<Device>,
-        course: Course,
+        course: DeviceDrift,
     },
 }
 
@@ -75,7 +75,10 @@ impl Follower {
     ///
     /// # Errors
     /// What was tried, why it failed and what to do next. Nothing stays attached.
-    pub async fn start(plan: &ReferencePlan, hear: &mut dyn FnMut(Event)) -> Result<Self, Failure> {
+    pub async fn start(
+        plan: &ReferencePlan,
+        on_event: &mut dyn FnMut(Event),
+    ) -> Result<Self, Failure> {
         tsc::check()
             .context(format!("cannot take the times of {plan}"))
             .hint(
@@ -85,21 +88,21 @@ impl Follower {
         let host = first_brackets(StampSource::Tsc, &mut clocks).await?;
         let kind = match plan {
             ReferencePlan::Ntp(plan) => {
-                let reference = NtpReference::start(plan, Beside::Capture, &host, hear)?;
-                hear(Event::Notice(
+                let reference = NtpReference::start(plan, SharedWith::Capture, &host, on_event)?;
+                on_event(Event::Notice(
                     Severity::Detail,
                     format!("NTP packets are stamped at {}", reference.ready()),
                 ));
                 Kind::Ntp {
                     reference: Box::new(reference),
-                    teller: Teller::of(plan),
+                    ntp_reporter: NtpReporter::of(plan),
                     server: None,
                     trouble: Trouble::default(),
                 }
             }
             ReferencePlan::Device(path) => Kind::Device {
                 device: Box::new(Device::open(path)?),
-                course: Course::default(),
+                course: DeviceDrift::default(),
             },
         };
         let mut due = interval(TURN_EVERY);
@@ -120,19 +123,19 @@ impl Follower {
             ReferencePlan::Ntp(NtpPlan::Passive { .. }) => FIRST_OF_OTHERS,
             ReferencePlan::Device(_) => FIRST_LOOK,
         };
-        follower.wait_for_first(patience, hear).await?;
+        follower.wait_for_first(patience, on_event).await?;
         Ok(follower)
     }
 
     async fn wait_for_first(
         &mut self,
         patience: Duration,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> Result<(), Failure> {
         let end = Instant::now() + patience;
         while self.followed.is_none() {
             self.due().await;
-            self.turn(hear);
+            self.turn(on_event);
             if self.followed.is_none() && (Instant::now() >= end || self.is_hopeless()) {
                 return Err(self.silent(patience));
             }
@@ -158,14 +161,14 @@ impl Follower {
     }
 
     /// Reads the host's clocks and the reference, and publishes what is known.
-    pub fn turn(&mut self, hear: &mut dyn FnMut(Event)) {
+    pub fn turn(&mut self, on_event: &mut dyn FnMut(Event)) {
         let (_, seen) = self.host.look(&mut self.clocks);
         // Nobody keeps them.
         self.host.take_samples();
         if seen.counter_jump_ns().is_some() {
             self.counter_jumped();
         }
-        let was_set = self.kind.turn(&self.host, hear);
+        let was_set = self.kind.turn(&self.host, on_event);
         let before = self.followed.as_ref().map(Followed::known);
         if was_set {
             self.turns += 1;
@@ -265,11 +268,11 @@ impl Follower {
 
 impl Kind {
     /// Takes in what there is; says whether the reference was set.
-    fn turn(&mut self, host: &Tracker, hear: &mut dyn FnMut(Event)) -> bool {
+    fn turn(&mut self, host: &Tracker, on_event: &mut dyn FnMut(Event)) -> bool {
         match self {
             Self::Ntp {
                 reference,
-                teller,
+                ntp_reporter,
                 server,
                 trouble,
             } => {
@@ -280,13 +283,13 @@ impl Kind {
                         was_set |= is_it && point.verdict == NtpVerdict::Jumped;
                     }
                     trouble.take(&event);
-                    teller.hear(event, hear);
+                    ntp_reporter.report(event, on_event);
                 });
                 was_set
             }
             Self::Device { device, course } => {
-                let looked = device.look_if_due(host, hear);
-                let was_set = matches!(looked, Some(Looked::Jumped));
+                let looked = device.look_if_due(host, on_event);
+                let was_set = matches!(looked, Some(LookOutcome::Jumped));
                 if was_set {
                     course.was_set();
                 }
@@ -315,7 +318,7 @@ impl Kind {
             Self::Ntp {
                 reference, server, ..
             } => {
-                let later = a_second_after(at, host)?;
+                let later = stamp_one_second_later(at, host)?;
                 let (of, now) = reference.known(at, host)?;
                 let then = reference.known_of(of, later, host)?;
                 *server = Some(of);

@@ -8,7 +8,7 @@ mod follower;
 
 use std::path::PathBuf;
 
-pub use device::{Device, Looked};
+pub use device::{Device, LookOutcome};
 pub use follower::Follower;
 
 use crate::ntp::NtpPlan;

@@ -7,8 +7,8 @@ use tscap_common::stamping::Count;
 
 use super::Account;
 use tscap_base::failure::{Context as _, Failure};
-use tscap_capture::going_on::give_up_the_rest;
-use tscap_capture::{Counter, Event, Listener};
+use tscap_capture::going_on::drop_other_privileges;
+use tscap_capture::{Counter, Event, Reporter};
 use tscap_clock::{HostClocks, Observation, StampPath, Tracker};
 use tscap_network::bpf::wait_for_running_programs;
 use tscap_network::netdev::Link;
@@ -49,8 +49,8 @@ pub struct Summary {
 impl Running {
     /// Between two calls of [`Self::look_at_clocks`]: as often as an idle capture reads them.
     pub const LOOK_EVERY: Duration = Duration::from_millis(10);
-    /// Between two calls of [`Self::look_after`].
-    pub const LOOK_AFTER_EVERY: Duration = Duration::from_secs(1);
+    /// Between two calls of [`Self::supervise`].
+    pub const SUPERVISE_EVERY: Duration = Duration::from_secs(1);
     /// Between two calls of [`Self::recheck_counter`].
     pub const RECHECK_EVERY: Duration = Duration::from_secs(10);
 
@@ -103,26 +103,26 @@ impl Running {
     ///
     /// # Errors
     /// If the kernel refuses. What has been given up by then is gone.
-    pub fn give_up_privileges(&self, hear: &mut dyn FnMut(Event)) -> Result<(), Failure> {
+    pub fn give_up_privileges(&self, on_event: &mut dyn FnMut(Event)) -> Result<(), Failure> {
         let reads = || self.account().is_ok();
-        give_up_the_rest(
+        drop_other_privileges(
             (None, false),
             Vec::new(),
             false,
             &reads,
-            &mut Listener::new(hear),
+            &mut Reporter::new(on_event),
         )
     }
 
     /// Reads the clocks, and has the programs go by what follows from that.
-    pub fn look_at_clocks(&mut self, hear: &mut dyn FnMut(Event)) {
-        let told = &mut Listener::new(hear);
+    pub fn look_at_clocks(&mut self, on_event: &mut dyn FnMut(Event)) {
+        let reporter = &mut Reporter::new(on_event);
         let seen = self.publish();
         if let Observation::Stepped { step_ns, cause, .. } = seen {
-            told.tell(Event::Stepped { step_ns, cause });
+            reporter.tell(Event::Stepped { step_ns, cause });
         }
         if let Some(jump_ns) = seen.counter_jump_ns() {
-            told.tell(Event::CounterJumped { jump_ns });
+            reporter.tell(Event::CounterJumped { jump_ns });
         }
     }
 
@@ -142,14 +142,17 @@ impl Running {
     ///
     /// # Errors
     /// If the counters can't be read.
-    pub fn look_after(&mut self, hear: &mut dyn FnMut(Event)) -> Result<(Account, bool), Failure> {
+    pub fn supervise(
+        &mut self,
+        on_event: &mut dyn FnMut(Event),
+    ) -> Result<(Account, bool), Failure> {
         // They are for files.
         self.tracker.take_samples();
         let account = self.account()?;
         let has_no_room =
             account.get(Count::NoRoom) >= ENOUGH_FRAMES && account.get(Count::Marked) == 0;
         if has_no_room && !std::mem::replace(&mut self.has_told_of_room, true) {
-            Listener::new(hear).warning(
+            Reporter::new(on_event).warning(
                 "the driver leaves no room for XDP metadata: no packet is stamped, and all keep \
                  the kernel's own receive times",
             );
@@ -159,10 +162,10 @@ impl Running {
     }
 
     /// Looks at the counter of each CPU again, where stamps are by its perf event.
-    pub fn recheck_counter(&mut self, hear: &mut dyn FnMut(Event)) {
-        let told = &mut Listener::new(hear);
+    pub fn recheck_counter(&mut self, on_event: &mut dyn FnMut(Event)) {
+        let reporter = &mut Reporter::new(on_event);
         if let Some(counter) = &mut self.counter
-            && let Some(found) = counter.recheck(self.stamper.object(), told)
+            && let Some(found) = counter.recheck(self.stamper.object(), reporter)
         {
             self.tracker.set_stamp_error_ns(found.stamp_error_ns);
             self.set_offsets(&found.offsets);

@@ -5,7 +5,7 @@ use super::running::Running;
 use tscap_base::failure::{Context as _, Failure};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_capture::interface::find_usable;
-use tscap_capture::{Event, Listener, check, first_by, kfunc_of, load_failure};
+use tscap_capture::{Event, Reporter, check, first_by, kfunc_of, load_failure};
 use tscap_clock::StampPath;
 use tscap_filter::LinkType;
 use tscap_host::system;
@@ -21,11 +21,11 @@ const NO_NATIVE: &str = "only native XDP is earlier than the kernel's own stamp:
 
 impl Stamping {
     /// Checks this against the machine, loads the programs, reads the clocks and attaches.
-    /// `hear` is told what a user should know.
+    /// `on_event` is told what a user should know.
     ///
     /// # Errors
     /// What was tried, why it failed and what to do next. Nothing stays attached.
-    pub async fn start(&self, hear: &mut dyn FnMut(Event)) -> Result<Running, Failure> {
+    pub async fn start(&self, on_event: &mut dyn FnMut(Event)) -> Result<Running, Failure> {
         check::check_privileges()?;
         let files = KernelFiles::live();
         check_kernel(&files)?;
@@ -42,7 +42,7 @@ impl Stamping {
         let counter = open_counter(path, &cpus, stamper.object(), &mut tracker);
         let counter = counter.map_err(|failure| refused.and(path, failure))?;
         if let Some(counter) = &counter {
-            counter.say(&mut Listener::new(hear));
+            counter.say(&mut Reporter::new(on_event));
         }
         let mut running = Running::new((path, stamper), tracker, counter, cpus);
         running.publish();

@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    fn told(tool: Tool, setup: &Setup) -> String {
+    fn reported(tool: Tool, setup: &Setup) -> String {
         let words = setup.arguments(tool, "rx", 2);
         let (file, words) = words.split_last().unwrap();
         assert_eq!(file, "/dev/shm/with space");
@@ -173,7 +173,8 @@ mod tests {
     #[test]
     fn all_get_the_same_memory() {
         let setup = setup(128, 64 << 20);
-        let [tscap, tcpdump, dumpcap, netsniff, xdpdump] = Tool::ALL.map(|tool| told(tool, &setup));
+        let [tscap, tcpdump, dumpcap, netsniff, xdpdump] =
+            Tool::ALL.map(|tool| reported(tool, &setup));
         assert!(tscap.contains("--ring-size 33554432 "), "{tscap}");
         assert!(tcpdump.contains("-B 65536 "), "{tcpdump}");
         assert!(dumpcap.contains("-B 64 "), "{dumpcap}");
@@ -184,13 +185,13 @@ mod tests {
     #[test]
     fn the_path_to_the_tsc_reaches_tscap() {
         let mut setup = setup(128, 64 << 20);
-        assert!(!told(Tool::Tscap, &setup).contains("--clock tsc:"));
+        assert!(!reported(Tool::Tscap, &setup).contains("--clock tsc:"));
         setup.clock = StampSource::Tsc;
         setup.tsc_path = Some(TscPath::ModuleOrdered);
-        let told = told(Tool::Tscap, &setup);
+        let reported = reported(Tool::Tscap, &setup);
         assert!(
-            told.contains("--clock tsc:module-ordered --force "),
-            "{told}"
+            reported.contains("--clock tsc:module-ordered --force "),
+            "{reported}"
         );
     }
 
@@ -202,10 +203,10 @@ mod tests {
             ..setup(0, 1 << 20)
         };
         for tool in [Tool::Tscap, Tool::Tcpdump] {
-            assert!(told(tool, &sent).contains(" -Q out "), "{tool:?}");
-            assert!(!told(tool, &setup(0, 1 << 20)).contains(" -Q out "));
+            assert!(reported(tool, &sent).contains(" -Q out "), "{tool:?}");
+            assert!(!reported(tool, &setup(0, 1 << 20)).contains(" -Q out "));
         }
-        assert!(told(Tool::Tscap, &sent).contains(" --hook tcx "));
+        assert!(reported(Tool::Tscap, &sent).contains(" --hook tcx "));
     }
 
     #[test]
@@ -215,9 +216,9 @@ mod tests {
             ..setup(0, 1 << 20)
         };
         for tool in Tool::ALL {
-            let is_told = told(tool, &tap).contains("--tap ");
-            assert_eq!(is_told, tool == Tool::Tscap, "{tool:?}");
-            assert!(!told(tool, &setup(0, 1 << 20)).contains("--tap"));
+            let is_reported = reported(tool, &tap).contains("--tap ");
+            assert_eq!(is_reported, tool == Tool::Tscap, "{tool:?}");
+            assert!(!reported(tool, &setup(0, 1 << 20)).contains("--tap"));
         }
     }
 
@@ -255,10 +256,10 @@ mod tests {
         assert_eq!(short.filter().unwrap(), "{ 0x6, 0, 0, 0x00000080 },\n");
         assert_eq!(whole.filter(), None);
         for tool in [Tool::Tcpdump, Tool::Dumpcap] {
-            assert!(told(tool, &short).contains("-s 128 "));
-            assert!(told(tool, &whole).contains("-s 0 "));
+            assert!(reported(tool, &short).contains("-s 128 "));
+            assert!(reported(tool, &whole).contains("-s 0 "));
         }
-        assert!(told(Tool::Tscap, &short).contains("--snapshot-length 128 "));
-        assert!(told(Tool::Xdpdump, &whole).contains("-s 65535 "));
+        assert!(reported(Tool::Tscap, &short).contains("--snapshot-length 128 "));
+        assert!(reported(Tool::Xdpdump, &whole).contains("-s 65535 "));
     }
 }

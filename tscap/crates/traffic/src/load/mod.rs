@@ -27,6 +27,6 @@ pub use pair::Pair;
 pub use point::{Lost, Point, Unaccounted};
 pub use stop::Stop;
 pub use test_bed::{TestBed, cpu_apart, tool_cpus, tool_cpus_apart};
-pub use tool::{Absent, Program, Tool};
+pub use tool::{NotInstalled, Program, Tool};
 pub use tool_report::{Loss, Stage, ToolReport};
 pub use traffic::{Burst, FAST_BYTES, IMIX, Sizes, Traffic, needs_bulks};

@@ -62,7 +62,7 @@ impl Tool {
     }
 
     /// Finds the program; `tscap` is this one's executable.
-    pub fn find(self, tscap: &Path) -> Result<Program, Absent> {
+    pub fn find(self, tscap: &Path) -> Result<Program, NotInstalled> {
         let path = match self.package() {
             None => Some(tscap.to_owned()),
             Some(_) => {
@@ -72,7 +72,7 @@ impl Tool {
                 files.find(|file| file.is_file())
             }
         };
-        let path = path.ok_or(Absent(self))?;
+        let path = path.ok_or(NotInstalled(self))?;
         Ok(Program { tool: self, path })
     }
 
@@ -116,7 +116,7 @@ impl Tool {
 /// A program that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not installed: Debian has it in {}", .0.name(), .0.package().unwrap_or("none"))]
-pub struct Absent(pub Tool);
+pub struct NotInstalled(pub Tool);
 
 /// A program that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_named_with_its_package() {
         assert_eq!(
-            Absent(Tool::NetsniffNg).to_string(),
+            NotInstalled(Tool::NetsniffNg).to_string(),
             "netsniff-ng is not installed: Debian has it in netsniff-ng"
         );
         let here = Path::new("/here/tscap");

@@ -119,7 +119,7 @@ impl Burst {
 
     /// The same in bulks, if it could not be sent otherwise.
     #[must_use]
-    pub fn as_it_can_be_sent(self) -> Self {
+    pub fn in_bulks_if_needed(self) -> Self {
         Self {
             in_bulks: needs_bulks(self.pacing),
             ..self

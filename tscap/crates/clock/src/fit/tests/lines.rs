@@ -79,7 +79,7 @@ fn lines(fit: &Fit) -> Vec<[u64; 2]> {
     pieces.map(|piece| [piece.from, piece.until]).collect()
 }
 
-fn is_told(fit: &Fit, t: u64) -> bool {
+fn is_reported(fit: &Fit, t: u64) -> bool {
     fit.allowed(middle(t)).is_some()
 }
 
@@ -142,13 +142,13 @@ fn the_reading_before_a_bend_may_be_off_the_line_by_its_width() {
 /// a bend prove no line.
 #[test]
 fn a_bend_that_is_there_twice_is_one_reading() {
-    for (last, told) in [(6, false), (7, true)] {
+    for (last, reported) in [(6, false), (7, true)] {
         let before = (0..5).map(|second| reading(second * S, 0));
         let twice = [reading(5 * S, 0), bend(5 * S, 0)];
         let after = (6..=last).map(|second| reading(second * S, 0));
         let fit = fit(before.chain(twice).chain(after));
         assert_eq!(lines(&fit).len(), 2);
-        assert_eq!(is_told(&fit, 5 * S + S / 2), told, "{last}");
+        assert_eq!(is_reported(&fit, 5 * S + S / 2), reported, "{last}");
     }
 }
 
@@ -162,8 +162,8 @@ fn a_single_reading_beside_a_bend_proves_no_line() {
     let alone = fit([reading(5 * S, 0)]);
     let beside = fit([reading(5 * S, 0), bend(6 * S, 0)]);
     let near = fit([left_out]);
-    let told = [&alone, &beside, &near].map(|fit| is_told(fit, 5 * S));
-    assert_eq!(told, [true, false, false]);
+    let reported = [&alone, &beside, &near].map(|fit| is_reported(fit, 5 * S));
+    assert_eq!(reported, [true, false, false]);
 }
 
 #[test]
@@ -173,8 +173,8 @@ fn bends_that_were_left_out_leave_later_stamps_told() {
         ..reading(second * S, 0)
     });
     let fit = fit(readings);
-    for (second, told) in [(2, true), (5, false), (15, true)] {
-        assert_eq!(is_told(&fit, second * S + S / 2), told, "{second}");
+    for (second, reported) in [(2, true), (5, false), (15, true)] {
+        assert_eq!(is_reported(&fit, second * S + S / 2), reported, "{second}");
     }
 }
 
@@ -185,13 +185,13 @@ fn stamps_of_a_bend_whose_lines_do_not_cross_are_not_told() {
     let before = (0..5).map(|second| reading(second * S, 0));
     let after = (6..10).map(|second| reading(second * S, 1_000));
     let fit = fit(before.chain([bend(5 * S, 1_000)]).chain(after));
-    for (t, told) in [
+    for (t, reported) in [
         (3 * S - 2_000, true),
         (3 * S - 500, false),
         (5 * S + 500, false),
         (5 * S + 2_000, true),
     ] {
-        assert_eq!(is_told(&fit, t), told, "{t}");
+        assert_eq!(is_reported(&fit, t), reported, "{t}");
     }
 }
 

@@ -84,7 +84,7 @@ fn only_a_step_leaves_a_hole_between_segments() {
         ],
         ..History::new(StampSource::Ktime)
     });
-    for (stamp, is_told) in [
+    for (stamp, is_reported) in [
         (100, true),
         (101, true),
         (300, true),
@@ -92,7 +92,11 @@ fn only_a_step_leaves_a_hole_between_segments() {
         (399, false),
         (400, true),
     ] {
-        assert_eq!(fit.allowed(RawStamp(stamp)).is_some(), is_told, "{stamp}");
+        assert_eq!(
+            fit.allowed(RawStamp(stamp)).is_some(),
+            is_reported,
+            "{stamp}"
+        );
     }
     // 400 of 500.
     let share = fit.coverage(RawStamp(0), RawStamp(500));

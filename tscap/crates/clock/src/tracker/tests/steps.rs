@@ -77,7 +77,7 @@ fn a_change_of_tai_does_not_hide_the_step_before_it() {
         mono_to_real: before.mono_to_real + NS_PER_S,
         ..before
     };
-    let told = Truth {
+    let reported = Truth {
         tai_offset_s: 37,
         ..set
     };
@@ -85,7 +85,7 @@ fn a_change_of_tai_does_not_hide_the_step_before_it() {
     let mut tracker = Tracker::new(source, &before.cross(0, [20; 4])).unwrap();
     tracker.observe(&before.cross(1_000_000, [20; 4]));
     tracker.observe(&set.cross(2_000_000, [20; 4]));
-    tracker.observe(&told.cross(2_200_000, [20; 4]));
+    tracker.observe(&reported.cross(2_200_000, [20; 4]));
     let conversion = tracker.conversion();
     let stamp = before.stamp(source, 1_900_000);
     assert!(conversion.is_ambiguous(stamp));

@@ -54,7 +54,7 @@ impl Host {
         }
     }
 
-    fn told_tai(self, s: i64) -> Self {
+    fn with_tai_step(self, s: i64) -> Self {
         Self {
             tai_offset_s: self.tai_offset_s + s,
             ..self
@@ -88,11 +88,11 @@ fn whatever_happens_to_the_clocks() {
         (host.set(TEN_YEARS), step(TEN_YEARS, StepCause::Set)),
         (host.set(400), step(400, StepCause::Set)),
         (
-            host.set(-NS_PER_S).told_tai(1),
+            host.set(-NS_PER_S).with_tai_step(1),
             step(-NS_PER_S, StepCause::Leap),
         ),
         (
-            host.set(NS_PER_S).told_tai(-1),
+            host.set(NS_PER_S).with_tai_step(-1),
             step(NS_PER_S, StepCause::Leap),
         ),
         // Set by a second, by somebody who leaves TAI as it was.
@@ -110,7 +110,7 @@ fn whatever_happens_to_the_clocks() {
             host.suspended(host.tsc),
             step(TWO_HOURS, StepCause::Suspend),
         ),
-        (host.told_tai(1), Observation::Agrees),
+        (host.with_tai_step(1), Observation::Agrees),
     ] {
         happens(host, after, expected);
     }

@@ -13,7 +13,7 @@ fn sightings() -> impl Strategy<Value = Vec<Sighting>> {
         let mut after = 0;
         let sightings = all.into_iter().map(|(key, place, gap)| {
             after += gap;
-            let at = place.checked_sub(1).map_or(At::Entry, At::Exit);
+            let at = place.checked_sub(1).map_or(SeenAt::Entry, SeenAt::Exit);
             sighting(at, key.wrapping_mul(0x1234_5678_9abc_def1), after)
         });
         sightings.collect()
@@ -76,7 +76,7 @@ proptest! {
     #[test]
     fn packets_come_in_order(sightings in sightings(), window in 0u64..3_000) {
         let options = MatcherOptions { window, ..options() };
-        let one_exit: Vec<_> = sightings.into_iter().filter(|it| it.at != At::Exit(1)).collect();
+        let one_exit: Vec<_> = sightings.into_iter().filter(|it| it.at != SeenAt::Exit(1)).collect();
         let found = matched(options, &one_exit, end(&one_exit));
         prop_assert!(found.passed.is_sorted_by_key(|packet| packet.entered));
     }
@@ -84,7 +84,7 @@ proptest! {
     #[test]
     fn mirrored_too(sightings in sightings(), window in 0u64..3_000) {
         let options = MatcherOptions { window, is_mirrored: true, ..options() };
-        let all: Vec<_> = sightings.iter().map(|it| Sighting { at: At::Entry, ..*it }).collect();
+        let all: Vec<_> = sightings.iter().map(|it| Sighting { at: SeenAt::Entry, ..*it }).collect();
         let end = end(&all);
         let found = matched(options, &all, end);
         prop_assert_eq!(found.sorted(), reference(&options, &all, Span::whole(&options, end)).sorted());
@@ -125,10 +125,10 @@ proptest! {
     ) {
         // Each packet has a key of its own, and no two sightings come at the same time.
         let mut number = [0; 2];
-        let one_exit = sightings.iter().filter(|it| it.at != At::Exit(1)).enumerate();
+        let one_exit = sightings.iter().filter(|it| it.at != SeenAt::Exit(1)).enumerate();
         let own_keys = one_exit.map(|(index, it)| {
             let stamp = moved(it.stamp, index as i64);
-            let number = &mut number[usize::from(it.at == At::Entry)];
+            let number = &mut number[usize::from(it.at == SeenAt::Entry)];
             *number += 1u64;
             Sighting { key: *number, stamp, ..*it }
         });

@@ -97,7 +97,11 @@ pub(super) fn reference(options: &MatcherOptions, sightings: &[Sighting], span: 
             let mut group: Vec<_> = of_key.drain(..count).collect();
             if options.is_mirrored {
                 for (index, sighting) in group.iter_mut().enumerate() {
-                    sighting.at = if index == 0 { At::Entry } else { At::Exit(0) };
+                    sighting.at = if index == 0 {
+                        SeenAt::Entry
+                    } else {
+                        SeenAt::Exit(0)
+                    };
                 }
             }
             let is_early = first.stamp.0 < span.early_before;
@@ -109,10 +113,10 @@ pub(super) fn reference(options: &MatcherOptions, sightings: &[Sighting], span: 
                 let of_place = group.iter().filter(|sighting| sighting.at == at);
                 of_place.map(|sighting| sighting.stamp).collect()
             };
-            let ins = stamps(At::Entry);
+            let ins = stamps(SeenAt::Entry);
             let mut left = [None; MOST_EXITS];
             for (exit, account) in known.accounts.iter_mut().enumerate() {
-                let outs = stamps(At::Exit(exit));
+                let outs = stamps(SeenAt::Exit(exit));
                 account.entered += ins.len() as u64;
                 account.left += outs.len() as u64;
                 match (&ins[..], &outs[..]) {

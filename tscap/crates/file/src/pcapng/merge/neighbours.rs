@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::super::custom::{InterfaceOption, StatisticsOption};
-use super::super::times_clock::{Kinship, TimesClock};
+use super::super::times_clock::{ClockRelation, TimesClock};
 use tscap_clock::interval_ns;
 use tscap_clock::{CounterReport, FileNs, RawStamp};
 
@@ -54,7 +54,7 @@ impl Clocks {
         *self.pairs.entry((first, second)).or_insert_with(|| {
             let [first, second] = [first, second].map(|it| &all[it as usize]);
             Pair {
-                are_one: first.kinship(second) == Kinship::Same,
+                are_one: first.kinship(second) == ClockRelation::Same,
                 has_raw_stamps: first.has_raw_stamps_of(second),
                 apart_ns: first.apart_ns(second),
             }

@@ -77,7 +77,7 @@ impl Said {
 }
 
 /// What two interfaces of a file have in common, and how far their times are off each other.
-fn of(one: &Said, other: &Said) -> (Kinship, Option<u64>) {
+fn of(one: &Said, other: &Said) -> (ClockRelation, Option<u64>) {
     let (one, other) = (one.clock(0), other.clock(1));
     let found = (one.kinship(&other), one.apart_ns(&other));
     assert_eq!(found, (other.kinship(&one), other.apart_ns(&one)));
@@ -97,21 +97,21 @@ const PTP: ReferenceBounds = ReferenceBounds {
 fn one_boot_has_one_clock_and_two_have_utc() {
     let here = said(Some("here"), 20, Some(5_000_000));
     let later = said(Some("here"), 30, None);
-    assert_eq!(of(&here, &later), (Kinship::Same, Some(50)));
+    assert_eq!(of(&here, &later), (ClockRelation::Same, Some(50)));
     let there = said(Some("there"), 30, Some(16_000_000));
-    assert_eq!(of(&here, &there), (Kinship::Utc, Some(21_000_050)));
+    assert_eq!(of(&here, &there), (ClockRelation::Utc, Some(21_000_050)));
     let adrift = said(Some("there"), 30, None);
-    assert_eq!(of(&here, &adrift), (Kinship::Utc, None));
+    assert_eq!(of(&here, &adrift), (ClockRelation::Utc, None));
 }
 
 #[test]
 fn who_does_not_name_its_boot_is_of_no_others_clock() {
     let unnamed = said(None, 20, Some(1_000));
-    assert_eq!(of(&unnamed, &unnamed), (Kinship::Utc, Some(2_040)));
+    assert_eq!(of(&unnamed, &unnamed), (ClockRelation::Utc, Some(2_040)));
     let clock = unnamed.clock(0);
-    assert_eq!(clock.kinship(&clock), Kinship::Same);
+    assert_eq!(clock.kinship(&clock), ClockRelation::Same);
     let foreign = [0, 1].map(|it| TimesClock::new(it, None));
-    assert_eq!(foreign[0].kinship(&foreign[1]), Kinship::Utc);
+    assert_eq!(foreign[0].kinship(&foreign[1]), ClockRelation::Utc);
     assert_eq!(foreign[0].apart_ns(&foreign[1]), None);
     assert_eq!(foreign[0].apart_ns(&foreign[0]), None);
 }
@@ -120,11 +120,14 @@ fn who_does_not_name_its_boot_is_of_no_others_clock() {
 fn a_reference_is_not_the_hosts_clock() {
     let host = said(Some("here"), 20, Some(5_000_000));
     let by_server = || said(Some("here"), 30, None).follows("ntp:time", NTP, Some(("a", 1)));
-    assert_eq!(of(&host, &by_server()), (Kinship::Utc, Some(5_320_050)));
+    assert_eq!(
+        of(&host, &by_server()),
+        (ClockRelation::Utc, Some(5_320_050))
+    );
     // Nothing says how far a PTP clock is off UTC.
     let by_device = || said(Some("here"), 30, None).follows("/dev/ptp0", PTP, Some(("b", 1)));
-    assert_eq!(of(&host, &by_device()), (Kinship::Utc, None));
-    assert_eq!(of(&by_server(), &by_device()), (Kinship::Utc, None));
+    assert_eq!(of(&host, &by_device()), (ClockRelation::Utc, None));
+    assert_eq!(of(&by_server(), &by_device()), (ClockRelation::Utc, None));
 }
 
 #[test]
@@ -133,27 +136,30 @@ fn what_follows_one_reference_is_off_it_by_itself() {
         said(Some("here"), 30, None).follows(name, bounds, Some((id, clocks)))
     };
     let server = of_capture("ntp:time", NTP, "a", 1);
-    assert_eq!(of(&server, &server), (Kinship::Same, Some(60)));
+    assert_eq!(of(&server, &server), (ClockRelation::Same, Some(60)));
     // Each of two writers has a clock.
     let by_two = of_capture("ntp:time", NTP, "a", 2);
-    assert_eq!(of(&by_two, &by_two), (Kinship::SameReference, Some(40_060)));
+    assert_eq!(
+        of(&by_two, &by_two),
+        (ClockRelation::SameReference, Some(40_060))
+    );
     // A name may stand for several servers.
     let again = of_capture("ntp:time", NTP, "b", 1);
-    assert_eq!(of(&server, &again), (Kinship::Utc, Some(640_060)));
+    assert_eq!(of(&server, &again), (ClockRelation::Utc, Some(640_060)));
     // A device of one machine is one.
     let devices = ["a", "b"].map(|id| of_capture("/dev/ptp0", PTP, id, 1));
     let [one, other] = &devices;
-    assert_eq!(of(one, other), (Kinship::SameReference, Some(1_860)));
+    assert_eq!(of(one, other), (ClockRelation::SameReference, Some(1_860)));
     let other_device = of_capture("/dev/ptp1", PTP, "b", 1);
-    assert_eq!(of(one, &other_device), (Kinship::Utc, None));
+    assert_eq!(of(one, &other_device), (ClockRelation::Utc, None));
     let elsewhere = said(Some("there"), 30, None).follows("/dev/ptp0", PTP, Some(("c", 1)));
-    assert_eq!(of(one, &elsewhere), (Kinship::Utc, None));
+    assert_eq!(of(one, &elsewhere), (ClockRelation::Utc, None));
     // Early versions did not say how many writers there were.
     let early = said(Some("here"), 30, None).follows("ntp:time", NTP, None);
     let clock = early.clock(0);
-    assert_eq!(clock.kinship(&clock), Kinship::SameReference);
+    assert_eq!(clock.kinship(&clock), ClockRelation::SameReference);
     assert_eq!(clock.apart_ns(&clock), Some(40_060));
-    assert_eq!(of(&early, &early).0, Kinship::Utc);
+    assert_eq!(of(&early, &early).0, ClockRelation::Utc);
 }
 
 #[test]
@@ -174,19 +180,19 @@ fn the_worst_of_all_statistics_counts() {
 fn clocks_of_one_boot_that_contradict_each_other_are_two() {
     let one = said(Some("here"), 20, Some(1_000)).ahead([0, 100], 5_000);
     for (until, ahead, kinship) in [
-        (150, 5_000, Kinship::Same),
-        (150, 5_040, Kinship::Same),
-        (150, 5_041, Kinship::Utc),
-        (150, 4_959, Kinship::Utc),
+        (150, 5_000, ClockRelation::Same),
+        (150, 5_040, ClockRelation::Same),
+        (150, 5_041, ClockRelation::Utc),
+        (150, 4_959, ClockRelation::Utc),
     ] {
         let other = said(Some("here"), 20, Some(1_000)).ahead([50, until], ahead);
         assert_eq!(of(&one, &other).0, kinship, "{ahead}");
         let has_raw = one.clock(0).has_raw_stamps_of(&other.clock(1));
-        assert_eq!(has_raw, kinship == Kinship::Same, "{ahead}");
+        assert_eq!(has_raw, kinship == ClockRelation::Same, "{ahead}");
     }
     // The clock may have been set between both.
     let later = said(Some("here"), 20, Some(1_000)).ahead([101, 200], 9_000);
-    assert_eq!(of(&one, &later).0, Kinship::Same);
+    assert_eq!(of(&one, &later).0, ClockRelation::Same);
 }
 
 /// As other programs join captures.
@@ -197,7 +203,7 @@ fn an_interface_of_several_captures_has_no_clock() {
     let clock = joined.clock(0);
     assert_eq!(
         (clock.kinship(&clock), clock.apart_ns(&clock)),
-        (Kinship::Same, Some(40))
+        (ClockRelation::Same, Some(40))
     );
     assert!(clock.has_raw_stamps_of(&clock));
     let last = joined.statistics[0].clone();
@@ -205,7 +211,7 @@ fn an_interface_of_several_captures_has_no_clock() {
     let clock = joined.clock(0);
     assert_eq!(
         (clock.kinship(&clock), clock.apart_ns(&clock)),
-        (Kinship::Utc, Some(2_040))
+        (ClockRelation::Utc, Some(2_040))
     );
     assert!(!clock.has_raw_stamps_of(&clock));
 }
@@ -221,7 +227,7 @@ fn times_that_were_taken_from_a_server_have_its_bound() {
     let clock = said.clock(0);
     assert_eq!(clock.bound_ns(), Some(7_000));
     assert_eq!(clock.utc_bound_ns(), Some(57_000));
-    assert_eq!(clock.kinship(&clock), Kinship::SameReference);
+    assert_eq!(clock.kinship(&clock), ClockRelation::SameReference);
     assert_eq!(clock.apart_ns(&clock), Some(14_000));
 }
 

@@ -86,7 +86,7 @@ impl Costs {
     }
 
     /// Begins or ends a turn if it is time.
-    pub fn look_after(&mut self, points: &[LayerPoint]) {
+    pub fn supervise(&mut self, points: &[LayerPoint]) {
         let is_over = self.since.elapsed() >= if self.on.is_some() { ON } else { OFF };
         if !is_over || self.refused.is_some() {
             return;

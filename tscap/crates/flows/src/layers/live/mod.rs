@@ -11,7 +11,7 @@ use self::cost::{Costs, Turns};
 use self::hardware::HardwareTimes;
 use self::points::{Interface, LayerPoints};
 use self::sink::LayerSink;
-use super::schema::{Absent, FlowResidences, LayerReport, Method};
+use super::schema::{FlowResidences, LayerReport, Method, MissingLayer};
 use super::{FlowTable, Passages};
 use crate::schema::FlowBy;
 use tscap_base::failure::Failure;
@@ -22,7 +22,7 @@ use tscap_file::accounting::Outcomes;
 use tscap_host::caps::Capability;
 use tscap_network::namespaces::Target;
 use tscap_programs::hook::{Layer, LayerPoint};
-use tscap_session::{Draining, Live, Machine, Over, Recorded, Session, SessionPlan};
+use tscap_session::{Draining, EndReason, Live, Machine, Recorded, Session, SessionPlan};
 
 pub use sink::Latest;
 
@@ -77,7 +77,7 @@ pub struct LiveResult {
     /// The layers.
     pub layers: Vec<LayerReport>,
     /// Those that could not be had.
-    pub absent: Vec<Absent>,
+    pub absent: Vec<MissingLayer>,
     /// All packets together.
     pub all: FlowResidences,
     /// The flows.
@@ -95,7 +95,7 @@ impl LivePlan {
     ///
     /// # Errors
     /// What was tried, why it failed and what to do next. Nothing stays attached.
-    pub async fn start(&self, hear: &mut dyn FnMut(Event)) -> Result<Running, Failure> {
+    pub async fn start(&self, on_event: &mut dyn FnMut(Event)) -> Result<Running, Failure> {
         let machine = Machine::check(ClockChoice::Ktime)?;
         let interface = Interface::find(self)?;
         let plan = SessionPlan {
@@ -112,7 +112,7 @@ impl LivePlan {
             interfaces: self.layers.len() as u32,
             ring_bytes: self.ring_bytes,
         };
-        let session = Session::open(&machine, &plan, hear).await?;
+        let session = Session::open(&machine, &plan, on_event).await?;
         let mut ptp_clocks = PtpClocks::default();
         let points =
             LayerPoints::attach(self, &interface, &session.loaded, &mut ptp_clocks).await?;
@@ -171,15 +171,16 @@ impl Live for Running {
     fn give_up_privileges(
         &mut self,
         makes_files: bool,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) -> Result<(), Failure> {
         let needed = vec![Capability::SysAdmin];
-        self.draining.give_up_privileges(needed, makes_files, hear)
+        self.draining
+            .give_up_privileges(needed, makes_files, on_event)
     }
 
-    fn look_after(&mut self, hear: &mut dyn FnMut(Event)) -> Option<Over> {
-        self.costs.look_after(&self.draining.points().all);
-        self.draining.look_after(None, hear)
+    fn supervise(&mut self, on_event: &mut dyn FnMut(Event)) -> Option<EndReason> {
+        self.costs.supervise(&self.draining.points().all);
+        self.draining.supervise(None, on_event)
     }
 
     fn take_latest(&self) -> Option<Latest> {

@@ -7,7 +7,7 @@ use tscap_common::hook::{Direction, Slot};
 
 use super::LivePlan;
 use super::hardware::Hardware;
-use crate::layers::schema::Absent;
+use crate::layers::schema::MissingLayer;
 use tscap_base::failure::Failure;
 use tscap_base::kernel_files::KernelFiles;
 use tscap_capture::PtpClocks;
@@ -56,7 +56,7 @@ impl Interface {
 /// All programs of a measurement, in the order of their layers; they are detached on drop.
 pub(super) struct LayerPoints {
     pub all: Vec<LayerPoint>,
-    pub absent: Vec<Absent>,
+    pub absent: Vec<MissingLayer>,
     /// The layer before them, if it can be had.
     pub hardware: Option<Hardware>,
     /// Index among those that are measured of each layer that was asked for.
@@ -117,7 +117,7 @@ impl LayerPoints {
                     found[number] = true;
                     all.push(point);
                 }
-                Err(error) => absent.push(Absent {
+                Err(error) => absent.push(MissingLayer {
                     layer,
                     why: error.says(),
                 }),
@@ -127,7 +127,7 @@ impl LayerPoints {
             Some(Ok(hardware)) => Some(hardware),
             Some(Err(why)) => {
                 let layer = Layer::Hw;
-                absent.push(Absent { layer, why });
+                absent.push(MissingLayer { layer, why });
                 None
             }
             None => None,
@@ -192,7 +192,7 @@ impl Points for LayerPoints {
     }
 }
 
-fn too_few(all: &[LayerPoint], absent: &[Absent]) -> Failure {
+fn too_few(all: &[LayerPoint], absent: &[MissingLayer]) -> Failure {
     let why: Vec<_> = absent
         .iter()
         .map(|it| format!("{}: {}", it.layer, it.why))

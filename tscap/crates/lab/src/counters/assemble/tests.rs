@@ -102,14 +102,14 @@ fn what_is_not_as_it_should_be_is_said() {
         about("counters"),
         &Recorded::veth().files,
     );
-    let told = of_all.warnings.join("\n");
+    let reported = of_all.warnings.join("\n");
     for part in [
         "CPU 1 was busy for 50 % of a phase with its load only",
         "CPU 1 was busy for 80 % of a phase that was to be idle",
         "tsc: 3 readings failed",
         "partial",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(reported.contains(part), "{part}: {reported}");
     }
     assert!(of_all.about.partial);
 }

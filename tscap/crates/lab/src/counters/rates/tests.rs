@@ -8,8 +8,12 @@ const EVERY_S: f64 = 0.1;
 
 /// What a counter of 1 GHz shows in each of `turns`, seen with brackets of 40 cycles: it goes by
 /// `ppm` of the turn faster than the TSC, and is `noise` off.
-fn course(turns: usize, ppm: impl Fn(usize) -> f64, mut noise: impl FnMut() -> f64) -> Course {
-    let mut course = Course::new(64, 1e9, TSC_HERTZ);
+fn course(
+    turns: usize,
+    ppm: impl Fn(usize) -> f64,
+    mut noise: impl FnMut() -> f64,
+) -> CounterTrend {
+    let mut course = CounterTrend::new(64, 1e9, TSC_HERTZ);
     let mut ahead = 0.0;
     for turn in 0..turns {
         let at = 1_000_000_000 + turn as u64 * 100_000_000;
@@ -98,7 +102,7 @@ fn the_deviation_is_that_of_the_noise() {
 /// No rate spans the moment at which a clock was set, and none is of one look.
 #[test]
 fn a_clock_that_was_set_has_a_rate_all_the_same() {
-    let mut counter = Course::new(64, 1e9, TSC_HERTZ);
+    let mut counter = CounterTrend::new(64, 1e9, TSC_HERTZ);
     for turn in 0..100u64 {
         let at = (turn + 10) * 100_000_000;
         let step = if turn < 30 { 0 } else { 7_000_000_000 };

@@ -55,7 +55,10 @@ fn a_journal_of_version_1_is_read() {
         became.push(it)
     });
     done.unwrap();
-    assert!(matches!(became[..], [GivenBack::Restored]), "{became:?}");
+    assert!(
+        matches!(became[..], [RestoreOutcome::Restored]),
+        "{became:?}"
+    );
     assert_eq!(machine.get(RPS), "00000000");
     assert!(machine.journals().is_empty());
 }

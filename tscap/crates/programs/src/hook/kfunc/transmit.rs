@@ -121,14 +121,14 @@ mod tests {
 
     #[test]
     fn what_the_kernel_lacks_is_named() {
-        for (lacking, told) in [
+        for (lacking, reported) in [
             ("btf_trace_net_dev_start_xmit", "net_dev_start_xmit"),
             ("bpf_dynptr_from_skb", "bpf_dynptr_from_skb"),
             ("vlan_tci", "sk_buff.vlan_tci"),
             ("inum", "ns_common.inum"),
         ] {
             let error = find(&kernel(|it| it == lacking)).unwrap_err().to_string();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(reported), "{error}");
         }
         let none = TransmitKernel::find(&Recorded::veth().files);
         assert!(matches!(none, Err(NoKfunc::NoKernelTypes)));

@@ -59,7 +59,7 @@ proptest! {
 fn bursts_go_on_until_the_runner_up() {
     let mut merge = Merge::new(3);
     assert_eq!(merge.turn(), None);
-    let turn = |ring, until| Some(Turn { ring, until });
+    let turn = |ring, until| Some(NextRing { ring, until });
     merge.offer(2, Some(RawStamp(7)));
     assert!(merge.turn().unwrap().is_alone());
     merge.offer(0, Some(RawStamp(5)));

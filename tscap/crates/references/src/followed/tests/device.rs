@@ -1,7 +1,7 @@
 //! A PTP clock that is set while a capture follows it.
 
 use super::*;
-use crate::{Course, PhcClock, PhcOutcome};
+use crate::{DeviceDrift, PhcClock, PhcOutcome};
 use tscap_time::ptp::PtpError;
 use tscap_time::{PhcNs, PhcReading};
 
@@ -54,7 +54,7 @@ fn follow(mut device: Device) -> Followed {
         cross
     };
     let mut tracker = Tracker::new(StampSource::Tsc, &cross_at(0)).unwrap();
-    let (mut clock, mut course) = (PhcClock::default(), Course::default());
+    let (mut clock, mut course) = (PhcClock::default(), DeviceDrift::default());
     let mut steered: Option<Steered> = None;
     let (mut turn, mut set_after) = (0, None);
     let mut capture: Option<Tracker> = None;

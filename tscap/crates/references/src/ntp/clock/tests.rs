@@ -158,9 +158,9 @@ fn an_asymmetry_is_in_the_bound_and_not_in_the_clock() {
     let status = run.status();
     assert!(status.utc_bound_ns >= bound + status.root_distance_ns);
     // 1/65536 s of delay and dispersion, and 15 ppm of 16 s.
-    let told = 7_630 + 15_259 + 240 * US;
+    let reported = 7_630 + 15_259 + 240 * US;
     assert!(
-        status.root_distance_ns.abs_diff(told) < 5 * US,
+        status.root_distance_ns.abs_diff(reported) < 5 * US,
         "{status:?}"
     );
 }

@@ -243,12 +243,12 @@ fn last_words(bytes: &[u8]) -> ([u64; 4], ClockOption) {
     });
     let block = first.last().unwrap();
     let ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap();
-    let mut told = [ns(block.timestamp), 0, 0, 0];
+    let mut reported = [ns(block.timestamp), 0, 0, 0];
     for option in &block.options {
         match option {
-            Isb::IsbStartTime(time) => told[1] = ns(*time),
-            Isb::IsbEndTime(time) => told[2] = ns(*time),
-            Isb::IsbIfDrop(count) => told[3] = *count,
+            Isb::IsbStartTime(time) => reported[1] = ns(*time),
+            Isb::IsbEndTime(time) => reported[2] = ns(*time),
+            Isb::IsbIfDrop(count) => reported[3] = *count,
             _ => {}
         }
     }
@@ -257,7 +257,7 @@ fn last_words(bytes: &[u8]) -> ([u64; 4], ClockOption) {
         Record::Statistics(0, statistics) => Some(statistics.clock),
         _ => None,
     });
-    (told, clock.last().unwrap())
+    (reported, clock.last().unwrap())
 }
 
 /// From the earliest start to the latest end, with the bounds of the worst. What the interface
@@ -297,10 +297,10 @@ fn the_last_statistics_hold_for_all_parts() {
         let words = [last_words(&files[0]), last_words(&files[1])];
         let greatest = |of: fn(&ClockOption) -> u64| of(&words[0].1).max(of(&words[1].1));
         let (copy, _) = joined(&files).unwrap();
-        let (told, clock) = last_words(&copy);
+        let (reported, clock) = last_words(&copy);
         let end = words[0].0[0].max(words[1].0[0]);
         assert!(end > 1 << 32 && words[0].0[0] != words[1].0[0]);
-        assert_eq!(told, [end, 1_000, end, 6]);
+        assert_eq!(reported, [end, 1_000, end, 6]);
         assert_eq!(clock.host_bound_ns, greatest(|it| it.host_bound_ns));
         assert_ne!(words[0].1.host_bound_ns, words[1].1.host_bound_ns);
         assert_eq!((clock.stamp_error_ns, clock.order.late), (9, 5));
@@ -344,7 +344,7 @@ fn statistics_stay_where_they_are_and_are_there_once() {
 fn statistics_that_say_something_else_than_the_packets_are_told() {
     let [start, packets, statistics] = alone();
     let (first, others) = packets.split_at(packets.len() / 5);
-    for (packets, behind, told) in [
+    for (packets, behind, reported) in [
         (&packets[..], &[][..], None),
         (others, &[][..], Some((7, 3, 4, 2))),
         // As when the capture was killed: they say nothing of what follows.
@@ -355,7 +355,7 @@ fn statistics_that_say_something_else_than_the_packets_are_told() {
         let (_, merged) = joined(&[file]).unwrap();
         let found = merged.inputs[0].contradictions.iter();
         let found = found.map(|it| (it.seen, it.written, it.not_written, it.packets));
-        assert_eq!(found.collect::<Vec<_>>(), Vec::from_iter(told));
+        assert_eq!(found.collect::<Vec<_>>(), Vec::from_iter(reported));
     }
 }
 
@@ -383,7 +383,7 @@ fn files_with_times_by_two_references_are_refused() {
     };
     let [host, one, other] = [None, Some("ntp:a"), Some("ntp:b")].map(|it| written(&by(it), true));
     assert!(joined(&[one.clone(), one.clone()]).is_ok());
-    for (first, second, told) in [
+    for (first, second, reported) in [
         (&one, &other, "its times are by ntp:b, not by ntp:a"),
         (
             &host,
@@ -392,7 +392,7 @@ fn files_with_times_by_two_references_are_refused() {
         ),
     ] {
         let refused = joined(&[first.clone(), second.clone()]).unwrap_err();
-        assert!(refused.to_string().ends_with(told), "{refused}");
+        assert!(refused.to_string().ends_with(reported), "{refused}");
     }
 }
 

@@ -91,14 +91,14 @@ fn words_of_an_array_are_taken_from_where_it_is() {
 
 #[test]
 fn what_the_kernel_lacks_is_named() {
-    for (lacking, told) in [
+    for (lacking, reported) in [
         ("kstat", "no per-CPU variable kstat"),
         ("irq_stat", "no per-CPU variable irq_stat"),
         ("cpustat", "no kernel_cpustat.cpustat"),
         ("apic_timer_irqs", "no irq_stat.apic_timer_irqs"),
     ] {
         let error = look_up(&kernel(|it| it == lacking)).unwrap_err();
-        assert!(error.to_string().contains(told), "{error}");
+        assert!(error.to_string().contains(reported), "{error}");
     }
     // Not every kernel has each interrupt.
     look_up(&kernel(|it| it == "irq_call_count")).expect("all that it needs");

@@ -8,14 +8,14 @@ use crate::{Known, PhcBase, PhcClock, PhcStatus};
 
 /// How a device goes on beside UTC.
 #[derive(Debug, Default)]
-pub struct Course {
+pub struct DeviceDrift {
     /// How far it is ahead, ns; unknown at first.
     ahead_ns: Option<i64>,
     /// It was set, and what it counts since is not judged yet.
     was_set: bool,
 }
 
-impl Course {
+impl DeviceDrift {
     /// The device was set.
     pub fn was_set(&mut self) {
         self.was_set = true;
@@ -29,7 +29,7 @@ impl Course {
         host: &Tracker,
         turn: (u64, Option<TscCycles>),
     ) -> Option<Known> {
-        let later = a_second_after(at, host)?;
+        let later = stamp_one_second_later(at, host)?;
         let status = clock.status(at, host)?;
         let counter = host.counter()?;
         if self.ahead_ns.is_none() || self.was_set {
@@ -51,7 +51,7 @@ impl Course {
 }
 
 /// The counter a second later, by the host's clock.
-pub fn a_second_after(at: TscCycles, host: &Tracker) -> Option<TscCycles> {
+pub fn stamp_one_second_later(at: TscCycles, host: &Tracker) -> Option<TscCycles> {
     let cycles = host.counter()?.rate().cycles_in(NS_PER_S).unsigned_abs();
     Some(TscCycles(at.0.saturating_add(cycles)))
 }

@@ -14,7 +14,7 @@ const TOLD_UNANSWERED: u32 = 3;
 
 /// Remembers what has been told.
 #[derive(Debug, Default)]
-pub struct Teller {
+pub struct NtpReporter {
     /// As it was asked for, of the server that is asked.
     name: Option<String>,
     /// Of each server, replies in a row that are not believed.
@@ -25,7 +25,7 @@ pub struct Teller {
     contradicts: bool,
 }
 
-impl Teller {
+impl NtpReporter {
     /// Of the servers of a plan.
     pub fn of(plan: &NtpPlan) -> Self {
         Self {
@@ -43,16 +43,16 @@ impl Teller {
     }
 
     /// Tells of what happened.
-    pub fn hear(&mut self, event: NtpEvent, hear: &mut dyn FnMut(Event)) {
+    pub fn report(&mut self, event: NtpEvent, on_event: &mut dyn FnMut(Event)) {
         match event {
-            NtpEvent::Notice(event) => hear(event),
-            NtpEvent::Exchange(server, point) => self.exchanged(server, &point, hear),
-            NtpEvent::Rejected(server, reject) => self.rejected(server, reject, hear),
-            NtpEvent::Kissed(server, code, kissed) => self.kissed(server, code, kissed, hear),
-            NtpEvent::Unanswered(server, count) => self.unanswered(server, count, hear),
-            NtpEvent::Refused(server, error) => self.refused(server, &error, hear),
+            NtpEvent::Notice(event) => on_event(event),
+            NtpEvent::Exchange(server, point) => self.exchanged(server, &point, on_event),
+            NtpEvent::Rejected(server, reject) => self.rejected(server, reject, on_event),
+            NtpEvent::Kissed(server, code, kissed) => self.kissed(server, code, kissed, on_event),
+            NtpEvent::Unanswered(server, count) => self.unanswered(server, count, on_event),
+            NtpEvent::Refused(server, error) => self.refused(server, &error, on_event),
             NtpEvent::Lost(lost) => warn(
-                hear,
+                on_event,
                 format!(
                     "no more NTP packets are seen, and the clock is carried on with a growing bound: \
                  {lost}"
@@ -61,10 +61,10 @@ impl Teller {
         }
     }
 
-    fn exchanged(&mut self, server: SocketAddr, point: &NtpPoint, hear: &mut dyn FnMut(Event)) {
+    fn exchanged(&mut self, server: SocketAddr, point: &NtpPoint, on_event: &mut dyn FnMut(Event)) {
         let name = self.name(server);
         if std::mem::take(&mut self.is_away) | std::mem::take(&mut self.is_refused) {
-            note(hear, format!("{name} answers again"));
+            note(on_event, format!("{name} answers again"));
         }
         let off = signed(point.off_ns.unwrap_or(0));
         match point.verdict {
@@ -73,7 +73,7 @@ impl Teller {
                 *doubted += 1;
                 if *doubted == 1 {
                     warn(
-                        hear,
+                        on_event,
                         format!(
                             "{name}: a reply is {off} ns off its clock: it is not believed unless \
                          three more in a row say so"
@@ -84,7 +84,7 @@ impl Teller {
             NtpVerdict::Jumped => {
                 self.doubted.remove(&server);
                 warn(
-                    hear,
+                    on_event,
                     format!(
                         "{name}: four replies in a row are {off} ns off its clock: it begins anew"
                     ),
@@ -93,7 +93,7 @@ impl Teller {
             NtpVerdict::First | NtpVerdict::Used | NtpVerdict::Torn => {
                 if let Some(doubted) = self.doubted.remove(&server) {
                     note(
-                        hear,
+                        on_event,
                         format!(
                             "{name} agrees with its clock again: {} not believed",
                             counted(doubted, "reply")
@@ -104,7 +104,7 @@ impl Teller {
         }
     }
 
-    fn rejected(&mut self, server: SocketAddr, reject: Reject, hear: &mut dyn FnMut(Event)) {
+    fn rejected(&mut self, server: SocketAddr, reject: Reject, on_event: &mut dyn FnMut(Event)) {
         if self.rejected.contains(&(server, reject)) {
             return;
         }
@@ -113,7 +113,7 @@ impl Teller {
             self.rejected.push((server, reject));
             let name = self.name(server);
             warn(
-                hear,
+                on_event,
                 format!(
                     "{name}: a reply is not used: {}; more of these are counted",
                     reject.words()
@@ -127,33 +127,33 @@ impl Teller {
         server: SocketAddr,
         code: KissCode,
         kissed: Option<Kissed>,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) {
         let name = self.name(server);
         match kissed {
             Some(Kissed::Stopped) => warn(
-                hear,
+                on_event,
                 format!(
                     "{name} denies its service (kiss-o'-death {code}): nothing is sent any more, and \
                  its clock is carried on with a growing bound"
                 ),
             ),
             Some(Kissed::Slower(poll)) => warn(
-                hear,
+                on_event,
                 format!(
                     "{name} wants to be asked less (kiss-o'-death {code}): every {} s from now on",
                     poll.as_secs_f64()
                 ),
             ),
-            Some(Kissed::Ignored) | None => self.rejected(server, Reject::Kiss, hear),
+            Some(Kissed::Ignored) | None => self.rejected(server, Reject::Kiss, on_event),
         }
     }
 
-    fn unanswered(&mut self, server: SocketAddr, count: u32, hear: &mut dyn FnMut(Event)) {
+    fn unanswered(&mut self, server: SocketAddr, count: u32, on_event: &mut dyn FnMut(Event)) {
         if count >= TOLD_UNANSWERED && !std::mem::replace(&mut self.is_away, true) {
             let name = self.name(server);
             warn(
-                hear,
+                on_event,
                 format!(
                     "{name} has not answered {}: its clock is carried on with a growing bound",
                     counted(count.into(), "request")
@@ -162,7 +162,7 @@ impl Teller {
         }
     }
 
-    fn refused(&mut self, server: SocketAddr, error: &io::Error, hear: &mut dyn FnMut(Event)) {
+    fn refused(&mut self, server: SocketAddr, error: &io::Error, on_event: &mut dyn FnMut(Event)) {
         if !std::mem::replace(&mut self.is_refused, true) {
             let name = self.name(server);
             let why = match error.kind() {
@@ -171,7 +171,10 @@ impl Teller {
                 }
                 _ => error.to_string(),
             };
-            warn(hear, format!("{name}: a request is not delivered: {why}"));
+            warn(
+                on_event,
+                format!("{name}: a request is not delivered: {why}"),
+            );
         }
     }
 
@@ -182,7 +185,7 @@ impl Teller {
         server: SocketAddr,
         found: &NtpStatus,
         host_utc_ns: Option<u64>,
-        hear: &mut dyn FnMut(Event),
+        on_event: &mut dyn FnMut(Event),
     ) {
         let Some(host_utc_ns) = host_utc_ns else {
             return;
@@ -193,7 +196,7 @@ impl Teller {
         if contradicts && !self.contradicts {
             let name = self.name(server);
             warn(
-                hear,
+                on_event,
                 format!(
                     "the host's clock and {name} contradict each other: they are {} ns apart, and say \
                  that they are within {} and {} of UTC",
@@ -207,10 +210,10 @@ impl Teller {
     }
 }
 
-fn warn(hear: &mut dyn FnMut(Event), text: String) {
-    hear(Event::Notice(Severity::Warning, text));
+fn warn(on_event: &mut dyn FnMut(Event), text: String) {
+    on_event(Event::Notice(Severity::Warning, text));
 }
 
-fn note(hear: &mut dyn FnMut(Event), text: String) {
-    hear(Event::Notice(Severity::Note, text));
+fn note(on_event: &mut dyn FnMut(Event), text: String) {
+    on_event(Event::Notice(Severity::Note, text));
 }

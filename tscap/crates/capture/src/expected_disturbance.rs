@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use super::event::{Listener, Severity};
+use super::event::{Reporter, Severity};
 use super::selection::Selected;
 use tscap_network::ethtool::{self, Feature};
 use tscap_network::{route, xdp_features};
@@ -55,7 +55,7 @@ pub(super) fn say(
     choice: HookChoice,
     before: &BTreeMap<String, Feature>,
     carriers: &mut DefaultCarriers,
-    told: &mut Listener<'_>,
+    reporter: &mut Reporter<'_>,
 ) {
     let link = &selected.link;
     let name = &link.name;
@@ -64,7 +64,7 @@ pub(super) fn say(
         .filter(|(name, it)| it.on && !it.fixed && offloads::is_lasting(name));
     let lasting: Vec<_> = lasting.map(|(name, _)| name.as_str()).collect();
     if choice != HookChoice::Tcx && !lasting.is_empty() {
-        told.detail(&format!(
+        reporter.detail(&format!(
             "{name}: attaching may turn {} off until the end of the capture",
             lasting.join(", ")
         ));
@@ -83,13 +83,17 @@ pub(super) fn say(
     let look = || route::carriers_of_default().unwrap_or_default();
     let place = (selected.scope, link.index);
     let carries = (loses || selected.is_named) && carriers.contain(place, Instant::now(), look);
-    if let Some((severity, text)) = foretold(name, &driver, carries) {
-        told.say(severity, &text);
+    if let Some((severity, text)) = expected_disturbance(name, &driver, carries) {
+        reporter.say(severity, &text);
     }
 }
 
 /// What to say before native XDP is attached, and how loud.
-fn foretold(name: &str, driver: &str, carries_default_route: bool) -> Option<(Severity, String)> {
+fn expected_disturbance(
+    name: &str,
+    driver: &str,
+    carries_default_route: bool,
+) -> Option<(Severity, String)> {
     let disturbance = Disturbance::of(driver).map(|(disturbance, _)| disturbance);
     let severity = match (disturbance, carries_default_route) {
         (Some(Disturbance::None), _) => return None,
@@ -134,7 +138,8 @@ mod tests {
 
     #[test]
     fn a_driver_that_loses_frames_on_the_default_route_is_warned_of() {
-        let severity = |driver, carries| foretold("eth0", driver, carries).map(|(it, _)| it);
+        let severity =
+            |driver, carries| expected_disturbance("eth0", driver, carries).map(|(it, _)| it);
         assert_eq!(severity("ixgbe", true), Some(Severity::Warning));
         assert_eq!(severity("ixgbe", false), Some(Severity::Note));
         for driver in ["virtio_net", "veth", "bonding", "e1000e"] {
@@ -146,7 +151,7 @@ mod tests {
 
     #[test]
     fn it_says_what_to_do_instead() {
-        let (_, text) = foretold("eth0", "ena", true).unwrap();
+        let (_, text) = expected_disturbance("eth0", "ena", true).unwrap();
         for part in [
             "eth0: ",
             "ena build its queues anew",
@@ -155,7 +160,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        let (_, text) = foretold("eth0", "ena", false).unwrap();
+        let (_, text) = expected_disturbance("eth0", "ena", false).unwrap();
         assert!(!text.contains("default route"), "{text}");
     }
 }

@@ -18,7 +18,7 @@ use tscap_cli::CapturePlan;
 const STATUS_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub(super) struct Listeners<'a> {
+pub(super) struct Reporters<'a> {
     pub console: Console,
     metrics: Option<Metrics>,
     view: Option<View>,
@@ -26,7 +26,7 @@ pub(super) struct Listeners<'a> {
     status_due: Instant,
 }
 
-impl<'a> Listeners<'a> {
+impl<'a> Reporters<'a> {
     pub fn of(plan: &CapturePlan, service: &'a Service) -> Result<Self, Failure> {
         let metrics = plan.metrics_file.as_deref().map(Metrics::to).transpose();
         Ok(Self {
@@ -38,7 +38,7 @@ impl<'a> Listeners<'a> {
         })
     }
 
-    pub fn hear(&mut self, event: &Event) {
+    pub fn report(&mut self, event: &Event) {
         match (event, &mut self.view) {
             (Event::Progress(now), Some(view)) => {
                 let screen = terminal::width(io::stderr()).unwrap_or_default();
