@@ -58,7 +58,7 @@ impl Timestamp {
             TimeFormat::Ntp => Self(NtpTime::of(real).0),
             TimeFormat::Ptp => {
                 let seconds = (real.0 / NS_PER_S).wrapping_add_signed(tai_offset_s);
-                Self(seconds << 32 | real.0 % NS_PER_S)
+                Self((seconds << 32) | (real.0 % NS_PER_S))
             }
         }
     }

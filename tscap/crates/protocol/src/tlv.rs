@@ -97,8 +97,8 @@ impl<'a> Tlvs<'a> {
 
     /// What the reflector has told of its reply before, if it has.
     pub fn follow_up(mut self) -> Option<FollowUp> {
-        let told = self.find(|it| it.kind == FOLLOW_UP && it.flags == 0)?;
-        let value: &[u8; FOLLOW_UP_VALUE] = told.value.first_chunk()?;
+        let reported = self.find(|it| it.kind == FOLLOW_UP && it.flags == 0)?;
+        let value: &[u8; FOLLOW_UP_VALUE] = reported.value.first_chunk()?;
         let follow_up = FollowUp {
             sequence: u32::from_be_bytes(bytes(value, 0)),
             timestamp: Timestamp(u64::from_be_bytes(bytes(value, 4))),
@@ -207,10 +207,10 @@ pub fn reflect(
                 0
             }
             FOLLOW_UP => {
-                let told = reflection.follow_up.unwrap_or_default();
-                put(value, 0, &told.sequence.to_be_bytes());
-                put(value, 4, &told.timestamp.0.to_be_bytes());
-                put(value, 12, &[told.method, 0, 0, 0]);
+                let reported = reflection.follow_up.unwrap_or_default();
+                put(value, 0, &reported.sequence.to_be_bytes());
+                put(value, 4, &reported.timestamp.0.to_be_bytes());
+                put(value, 12, &[reported.method, 0, 0, 0]);
                 0
             }
             HMAC => 0,
