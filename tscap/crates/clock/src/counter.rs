@@ -32,7 +32,7 @@ pub struct CounterClock {
     recent_bound_ns: u64,
     /// Cross-timestamps passed over because they were interrupted.
     wide: u64,
-    /// How far off stamps can be if the system clock was set, or the counter jumped, by
+    /// How far off stamps can be if the system clock bent or was set, or the counter jumped, by
     /// no more than those passed over since the latest one of use show, ns.
     hidden_ns: u64,
     /// How often the bound was raised by that.
@@ -395,16 +395,26 @@ impl CounterClock {
     /// Greatest error so far, ns: at each cross-timestamp the distance to its
     /// farther bound, and between two of them as much more as the host clock was
     /// seen to bend from the line in that time, as it does while it is slewed. A
-    /// bend shows at the next cross-timestamp only, so the bound in a file's last
-    /// statistics is the one that covers all of it.
+    /// bend shows at the next cross-timestamp of use.
     pub fn bound_ns(&self) -> u64 {
         self.bound_ns
     }
 
     /// The same of a stamp, which is a whole number of counts and becomes one of nanoseconds:
     /// both ends are rounded, and the clock goes on for as long as the counter shows one value.
+    /// After a cross-timestamp that was passed over, until the next one of use, it takes in
+    /// that the host clock may have bent.
     pub(super) fn stamp_bound_ns(&self) -> u64 {
-        self.of_stamps(self.bound_ns)
+        self.of_stamps(self.bound_ns.max(self.hidden_ns))
+    }
+
+    /// What a bend since the latest cross-timestamp of use may make of the bound of stamps, ns;
+    /// 0 if that was the latest one.
+    pub(super) fn open_bound_ns(&self) -> u64 {
+        match self.hidden_ns {
+            0 => 0,
+            hidden_ns => self.of_stamps(hidden_ns),
+        }
     }
 
     fn of_stamps(&self, bound_ns: u64) -> u64 {

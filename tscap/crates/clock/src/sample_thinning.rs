@@ -20,6 +20,8 @@ pub(super) struct SampleThinning {
     sides: usize,
     /// Greatest error of stamps of this second, ns, once it is known.
     bound_ns: Option<u64>,
+    /// What that may turn out to be at the next sample, ns.
+    open_bound_ns: u64,
     /// And of the clock against its reference, ns.
     reference_bound_ns: Option<u64>,
     /// How often they were not.
@@ -37,6 +39,7 @@ impl SampleThinning {
             samples: Vec::new(),
             sides: 0,
             bound_ns: None,
+            open_bound_ns: 0,
             reference_bound_ns: None,
             left_out: 0,
             is_second: false,
@@ -74,9 +77,11 @@ impl SampleThinning {
         }
     }
 
-    /// Stamps since the sample before are off by at most so much, ns.
-    pub fn bound(&mut self, bound_ns: u64) {
+    /// Stamps since the sample before are off by at most so much, ns. If the second ends before
+    /// the next call, it may be `open_bound_ns`.
+    pub fn bound(&mut self, bound_ns: u64, open_bound_ns: u64) {
         self.bound_ns = self.bound_ns.max(Some(bound_ns));
+        self.open_bound_ns = open_bound_ns;
     }
 
     /// The clock was off its reference by at most so much, ns.
@@ -93,6 +98,7 @@ impl SampleThinning {
     fn end_second(&mut self) {
         let bends_left_out = std::mem::take(&mut self.left_out);
         let live_bound_ns = self.bound_ns.take();
+        let live_bound_ns = live_bound_ns.map(|bound_ns| bound_ns.max(self.open_bound_ns));
         let reference_bound_ns = self.reference_bound_ns.take();
         let best = self.best.take();
         self.samples.extend(best.map(|best| Sample {
@@ -135,8 +141,8 @@ mod tests {
     #[test]
     fn a_second_has_eight_bends_and_counts_the_others() {
         let mut kept = SampleThinning::new(sample(0, 10));
-        kept.bound(30);
-        kept.bound(20);
+        kept.bound(30, 0);
+        kept.bound(20, 0);
         for bend in 1..=11 {
             kept.both_sides(Some(sample(100 * bend - 50, 40)), sample(100 * bend, 40));
         }
@@ -149,6 +155,21 @@ mod tests {
         kept.offer(first);
         kept.both_sides(None, bend);
         assert!(kept.take().contains(&bend));
+    }
+
+    #[test]
+    fn a_second_that_ends_before_its_bound_is_known_has_what_it_may_be() {
+        let mut kept = SampleThinning::new(sample(0, 10));
+        let mut bound_of = |second: u64, bounds: [(u64, u64); 2]| {
+            for (bound_ns, open_bound_ns) in bounds {
+                kept.bound(bound_ns, open_bound_ns);
+            }
+            kept.offer(sample(second * SAMPLE_EVERY_NS, 10));
+            kept.samples.pop().and_then(|sample| sample.live_bound_ns)
+        };
+        assert_eq!(bound_of(1, [(30, 900), (20, 0)]), Some(30));
+        assert_eq!(bound_of(2, [(20, 0), (20, 900)]), Some(900));
+        assert_eq!(bound_of(3, [(20, 0), (20, 0)]), Some(20));
     }
 
     #[test]

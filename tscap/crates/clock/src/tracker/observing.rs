@@ -238,7 +238,8 @@ impl Tracker {
             CounterOutcome::PassedOver => {}
             CounterOutcome::Used { .. } | CounterOutcome::Jumped { .. } => self.untold_step = None,
         }
-        self.kept.bound(counter.take_recent_bound_ns());
+        let recent_bound_ns = counter.take_recent_bound_ns();
+        self.kept.bound(recent_bound_ns, counter.open_bound_ns());
         if counter.model().counts().bends > bends {
             let bend = true;
             self.kept.both_sides(previous, Sample { bend, ..sample });

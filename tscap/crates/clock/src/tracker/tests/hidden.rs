@@ -1,7 +1,7 @@
 //! What no reading shows at once: the bound covers it, or stamps are ambiguous.
 
 use super::*;
-use crate::scripted::Host;
+use crate::scripted::{EPOCH, Host};
 
 fn set(truth: Truth, ns: i64) -> Truth {
     Truth {
@@ -87,8 +87,53 @@ fn a_step_that_hides_in_a_wide_reading_is_within_the_bound() {
         ..before.cross(100 * MS, [1_000, 20, 20, 20])
     };
     tracker.observe(&wide);
+    tracker.observe(&before.cross(101 * MS, [20; 4]));
     assert!(tracker.host_bound_ns() < bound + 10);
     assert_eq!(tracker.bound_raised(), 0);
+}
+
+/// The proof that nobody set the clock does not tell whether it bent. The bound that is stated
+/// meanwhile has that in it, and falls back where it did not.
+#[test]
+fn a_bend_while_readings_are_wide_is_within_the_bound_of_then() {
+    for ppm in [0, 400] {
+        let host = Host {
+            hertz: 3_000_000_000,
+            slews: vec![(0, 0), (991 * MS, 1_000 * ppm)],
+        };
+        let exact = |ms: u64, gaps| CrossTimestamp {
+            offset: Some(OffsetNs(EPOCH.cast_signed())),
+            ..host.cross(ms * MS, gaps)
+        };
+        let narrow = |ms| exact(ms, [20; 3]);
+        let mut tracker = Tracker::new(StampSource::Tsc, &narrow(0)).unwrap();
+        for ms in (10..=990).step_by(10) {
+            tracker.observe(&narrow(ms));
+        }
+        let before = tracker.host_bound_ns();
+        let off = |tracker: &mut Tracker, ms: u64| {
+            let real = tracker.convert().to_real(RawStamp(host.cycles(ms * MS).0));
+            real.0.abs_diff(host.real(ms * MS))
+        };
+        // The second ends with the second one.
+        for ms in [999, 1_004] {
+            let wide = exact(ms, [15_000, 20, 15_000]);
+            assert_eq!(tracker.observe(&wide), Observation::Agrees);
+            let (off, bound) = (off(&mut tracker, ms), tracker.host_bound_ns());
+            assert!(off <= bound, "{off} {bound} at {ms} ms");
+            assert!(ppm == 0 || off > 2_000 + before, "{off}");
+        }
+        let samples = tracker.take_samples();
+        let ended = samples.iter().filter_map(|sample| sample.live_bound_ns);
+        assert!(ended.max() > Some(9_000), "{samples:?}");
+        tracker.observe(&narrow(1_010));
+        let after = tracker.host_bound_ns();
+        match ppm {
+            0 => assert!(after < before + 10, "{after} {before}"),
+            _ => assert!(after > 7_000, "{after}"),
+        }
+        assert_eq!(tracker.bound_raised(), 0);
+    }
 }
 
 /// The proof that nobody set the clock does not tell when the counter did.
