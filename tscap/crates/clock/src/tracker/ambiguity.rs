@@ -24,6 +24,8 @@ pub(super) struct Seen {
 pub(super) struct Gone {
     /// By CLOCK_MONOTONIC, from the first end of the certain reading to the last end of this one.
     pub expected: u64,
+    /// The same from the reading that is doubted.
+    pub since_doubted: u64,
     /// How much farther CLOCK_MONOTONIC went than the stamps' clock.
     pub missing: i128,
     /// By so much both may differ because the clocks of a reading are read one after the other.
@@ -35,6 +37,8 @@ pub(super) struct Gone {
 pub(super) struct Ambiguity {
     /// The latest reading before whose first end nothing happened for certain.
     certain: Seen,
+    /// The reading that was it until this was doubted.
+    doubted: Option<Seen>,
     /// The latest readings: stamps from before the first of them wait no more.
     readings: [Seen; STAMPS_WAIT],
     /// The least and the greatest value that the clock can have had at the certain reading, as
@@ -68,6 +72,7 @@ impl Ambiguity {
     pub fn new(first: Seen) -> Self {
         Self {
             certain: first,
+            doubted: None,
             readings: [first; STAMPS_WAIT],
             unresolved: None,
             events: Vec::with_capacity(STAMPS_WAIT + 2),
@@ -94,8 +99,10 @@ impl Ambiguity {
         let expected = between(self.certain.mono[0], seen.mono[1]);
         let went = i128::from(seen.values[1]) - i128::from(self.certain.values[0]);
         let widths = [&self.certain, seen].map(|it| between(it.mono[0], it.mono[1]));
+        let doubted = self.doubted.as_ref();
         Gone {
             expected,
+            since_doubted: doubted.map_or(0, |it| between(it.mono[0], seen.mono[1])),
             missing: i128::from(expected) - went,
             tolerance: widths[0].saturating_add(widths[1]),
         }
@@ -105,13 +112,14 @@ impl Ambiguity {
     pub fn doubt_latest(&mut self) {
         let earliest = self.readings[0];
         if earliest.mono[0] < self.certain.mono[0] {
-            self.certain = earliest;
+            self.doubted = Some(std::mem::replace(&mut self.certain, earliest));
         }
     }
 
     /// Nothing has happened before this reading.
     pub fn is_certain(&mut self, seen: Seen) {
         self.certain = seen;
+        self.doubted = None;
         self.has_waiting_from(seen);
     }
 
@@ -195,9 +203,19 @@ impl Ambiguity {
         let unresolved = self.unresolved.map(|[least, greatest]| {
             StampRange::new(least.saturating_sub(slack), greatest.saturating_add(length))
         });
+        // What happened before the reading that is doubted may be another event than this one.
+        let doubted = self.doubted.map(|it| {
+            let before = gone.expected.saturating_sub(gone.since_doubted);
+            let least = it.values[0].min(it.values[1]).saturating_sub(before);
+            let greatest = it.values[0].max(it.values[1]);
+            let after = gone.since_doubted.saturating_add(slack);
+            StampRange::new(least, greatest.saturating_add(after))
+        });
+        let [unresolved, doubted] = [unresolved, doubted].map(|it| it.unwrap_or(StampRange::NONE));
+        let between = unresolved.hull(doubted);
         self.events.retain(|it| it.may_wait() && it.is_resolved);
         self.events.push(Event {
-            values: [goes_on, leads_here, unresolved.unwrap_or(StampRange::NONE)],
+            values: [goes_on, leads_here, between],
             after,
             left,
             age: 0,

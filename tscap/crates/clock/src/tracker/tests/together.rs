@@ -130,6 +130,27 @@ fn stamps_of_a_clock_that_was_set_and_set_back_between_two_readings_are_ambiguou
     }
 }
 
+/// TAI is set before a reading, and again before the next one. The kernel tells of both, and the
+/// second time it may have been late: stamps between the two readings have values of their own.
+#[test]
+fn stamps_between_two_readings_before_which_tai_was_set_are_ambiguous() {
+    let source = StampSource::Tai;
+    let truth = |tai_offset_s| Truth {
+        tai_offset_s,
+        ..Truth::START
+    };
+    let mut tracker = followed(source, 0..500, |at| Truth::START.cross(at, [20; 4]));
+    for (ms, tai_offset_s) in [(500, 48), (501, 32), (502, 32)] {
+        let cross = truth(tai_offset_s).cross(ms * MS, [20; 4]);
+        let read = tracker.read(&mut Told(cross, ms < 502));
+        tracker.observe(&read);
+        let between = truth(48).stamp(source, 500 * MS + 500_000);
+        assert_eq!(tracker.conversion().is_ambiguous(between), ms > 500, "{ms}");
+        let later = truth(32).stamp(source, 502 * MS + 500_000);
+        assert!(!tracker.conversion().is_ambiguous(later), "{ms}");
+    }
+}
+
 /// TAI goes back by 7 s: its stamps are new again as soon as no old one can wait.
 #[test]
 fn stamps_of_tai_that_was_set_back_are_ambiguous_only_while_old_ones_wait() {
