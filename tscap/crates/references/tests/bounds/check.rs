@@ -168,16 +168,7 @@ fn intervals(found: &mut Found, scenario: &Scenario, captured: &Captured) {
     let Some(raw) = captured.counter.and_then(|counter| counter.raw) else {
         return;
     };
-    // Three readings of the raw clock tell the rate of a counter that has another one.
-    let jumps: Vec<(u64, u64)> = scenario
-        .events
-        .iter()
-        .filter(|(_, event)| jumps(event))
-        .map(|(at, event)| match event {
-            Event::Migration { .. } => (*at, at + 3 * S),
-            _ => (*at, *at),
-        })
-        .collect();
+    let jumps = unknown_rates(scenario);
     // What the kernel counts by has no parts of a count, unless the machine was moved to one
     // where the TSC runs at another rate than that.
     let is_moved = |(_, event): &(u64, Event)| matches!(event, Event::Migration { .. });
@@ -206,9 +197,26 @@ fn intervals(found: &mut Found, scenario: &Scenario, captured: &Captured) {
     }
 }
 
-fn jumps(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::Jump(_) | Event::Migration { .. } | Event::Suspend { .. }
-    )
+/// From when until when nobody knows the counter's rate, ns, with the moments at which it jumps.
+/// Where it runs at several rates, three readings of the raw clock without a jump between them tell
+/// one of them. Another reading may seem to be of the time before the jump, and they come once a
+/// second.
+fn unknown_rates(scenario: &Scenario) -> Vec<(u64, u64)> {
+    let jumps = scenario.events.iter();
+    let jumps = jumps.filter(|(_, event)| event.moves_counter());
+    let mut unknown: Vec<(u64, u64)> = jumps.clone().map(|(at, _)| (*at, *at)).collect();
+    let is_moved = |(_, event): &&(u64, Event)| matches!(event, Event::Migration { .. });
+    let moved: Vec<u64> = jumps.filter(is_moved).map(|(at, _)| *at).collect();
+    if moved.is_empty() {
+        return unknown;
+    }
+    let ends = moved.iter().copied().chain([scenario.end()]);
+    for (from, until) in [0].into_iter().chain(moved.iter().copied()).zip(ends) {
+        let within = unknown.iter().map(|(at, _)| *at);
+        let within = within.filter(|at| (from + 1..until).contains(at));
+        let edges: Vec<u64> = [from].into_iter().chain(within).chain([until]).collect();
+        let is_told = edges.windows(2).any(|edge| edge[1] - edge[0] >= 4 * S);
+        unknown.push((from, if is_told { from } else { until }));
+    }
+    unknown
 }

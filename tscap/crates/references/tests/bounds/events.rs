@@ -346,17 +346,8 @@ fn pair(scenario: &mut Scenario, base: i64) {
     waits(scenario, &SOURCES);
     for _ in 0..scenario.random.u8(1..6) {
         let mut at = scenario.moment();
-        let mut jumped_at = None;
         for _ in 0..scenario.random.u8(2..4) {
-            let mut event = some_event(scenario, at, base);
-            if matches!(event, Event::Jump(_) | Event::Migration { .. }) {
-                // Of two jumps between two readings nobody knows the values in between.
-                let is_read_between = |it| at > it + 2 * scenario.drain_ns;
-                match jumped_at.is_none_or(is_read_between) {
-                    true => jumped_at = Some(at),
-                    false => event = some_step(scenario),
-                }
-            }
+            let event = some_event(scenario, at, base);
             scenario.happens(at, event);
             at += match scenario.random.bool() {
                 true => log_uniform(&mut scenario.random, 1, 30 * MS),
@@ -367,15 +358,6 @@ fn pair(scenario: &mut Scenario, base: i64) {
             scenario.is_stormy(at);
         }
     }
-    // A bend shows at the next reading of use: until then only the bound of the file has it.
-    let storms = scenario.storms.clone();
-    let is_wide = |at: &u64| {
-        storms
-            .iter()
-            .any(|(from, until)| (from..=until).contains(&at))
-    };
-    let bends = |(at, event): &(u64, Event)| matches!(event, Event::Frequency(_)) && is_wide(at);
-    scenario.events.retain(|it| !bends(it));
 }
 
 fn burst(scenario: &mut Scenario) {
@@ -406,11 +388,7 @@ fn wide(scenario: &mut Scenario, base: i64) {
     );
     for _ in 0..scenario.random.u8(1..4) {
         let at = scenario.moment();
-        // A bend shows at the next reading of use.
-        let event = match some_event(scenario, at, base) {
-            Event::Frequency(_) => some_step(scenario),
-            event => event,
-        };
+        let event = some_event(scenario, at, base);
         scenario.happens(at, event);
         let before = scenario.random.u64(0..15 * MS);
         let after = log_uniform(&mut scenario.random, 5 * MS, 500 * MS);

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use tscap_clock::StampSource;
+
 use super::timekeeper::{Clocks, Timekeeper};
 
 /// What happens to a host's clocks.
@@ -31,6 +33,38 @@ pub enum Event {
 }
 
 impl Event {
+    /// Whether the TSC does not go on with what the kernel counts by.
+    pub fn moves_counter(self) -> bool {
+        matches!(
+            self,
+            Self::Jump(_) | Self::Migration { .. } | Self::Suspend { .. }
+        )
+    }
+
+    /// Whether a clock of stamps does not go on as before.
+    pub fn moves_a_clock(self) -> bool {
+        self.moves_counter() || matches!(self, Self::Step(_) | Self::Tai(_))
+    }
+
+    /// Whether of this and a later one between the same two readings stamps have values that
+    /// follow on neither reading. CLOCK_TAI keeps its offset while the clock is set, however often.
+    pub fn hides(self, later: Self, source: StampSource) -> bool {
+        match source {
+            StampSource::Tsc => self.moves_counter() && later.moves_counter(),
+            StampSource::Ktime => false,
+            StampSource::Tai => {
+                let sets_tai = |event| matches!(event, Self::Tai(_));
+                let moves = |event: Self| event.moves_a_clock() && event.is_of_the_kernel();
+                (sets_tai(self) || sets_tai(later)) && moves(self) && moves(later)
+            }
+        }
+    }
+
+    /// Whether the kernel's clocks feel it.
+    fn is_of_the_kernel(self) -> bool {
+        !matches!(self, Self::Jump(_) | Self::Migration { .. })
+    }
+
     /// Whether the kernel cancels timers by it (`clock_was_set`, kernel/time/hrtimer.c).
     fn sets_the_clock(self) -> bool {
         matches!(

@@ -74,7 +74,32 @@ impl Scenario {
         class.happens(&mut scenario, base);
         scenario.events.sort_by_key(|(at, _)| *at);
         scenario.stalls.sort_unstable();
+        scenario.part_jumps();
         scenario
+    }
+
+    /// Where the stamps' clock jumps twice between two readings nobody knows the values in between:
+    /// the second jump does not happen.
+    fn part_jumps(&mut self) {
+        let (source, drain_ns, stalls) = (self.source, self.drain_ns, &self.stalls);
+        let is_read_between = |before: u64, at: u64| {
+            let is_over = |(from, length): &(u64, u64)| {
+                let stall = from.saturating_sub(drain_ns)..from + length + drain_ns;
+                stall.contains(&before) && stall.contains(&at)
+            };
+            at > before + 2 * drain_ns && !stalls.iter().any(is_over)
+        };
+        let mut jumps: Vec<(u64, Event)> = Vec::new();
+        self.events.retain(|(at, event)| {
+            let hides = |(before, earlier): &(u64, Event)| {
+                earlier.hides(*event, source) && !is_read_between(*before, *at)
+            };
+            let happens = !jumps.iter().any(hides);
+            if happens && event.moves_a_clock() {
+                jumps.push((*at, *event));
+            }
+            happens
+        });
     }
 
     /// Until when things happen, ns.
