@@ -14,6 +14,10 @@ use super::{
     Segment, StampSource, StepCause, TscCycles,
 };
 
+/// CLOCK_MONOTONIC_RAW is read this often, ns. Intervals of a counter go by its rate, which is good to
+/// 0.1 ppm after the second reading.
+const RAW_EVERY_NS: u64 = 1_000_000_000;
+
 /// What a cross-timestamp said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observation {
@@ -79,6 +83,8 @@ pub struct Tracker {
     stamp_error_ns: u64,
     /// CLOCK_MONOTONIC_RAW by the counter, for intervals.
     raw: RawClock,
+    /// CLOCK_MONOTONIC_RAW is read from then on.
+    next_raw: MonoNs,
     /// Where the clock follows a reference: how far it was off that.
     reference: Option<FollowedBounds>,
 }
@@ -103,6 +109,7 @@ impl Tracker {
             was_set: false,
             stamp_error_ns: 0,
             raw: RawClock::default(),
+            next_raw: MonoNs(0),
             reference: None,
         })
     }
@@ -162,8 +169,18 @@ impl Tracker {
         self.counter.as_ref()
     }
 
-    /// Takes in a reading of CLOCK_MONOTONIC_RAW, by which intervals are measured.
-    pub fn observe_raw(&mut self, bracket: &Bracket) {
+    /// Reads CLOCK_MONOTONIC_RAW, by which intervals are measured, if a second has passed since it
+    /// was read last. To be called after each look, with the time of that.
+    pub fn look_at_raw(&mut self, now: MonoNs, reference: &mut impl Reference) {
+        if now >= self.next_raw
+            && let Some(raw) = reference.raw()
+        {
+            self.observe_raw(&raw);
+            self.next_raw = MonoNs(now.0 + RAW_EVERY_NS);
+        }
+    }
+
+    pub(super) fn observe_raw(&mut self, bracket: &Bracket) {
         self.raw.observe(bracket);
     }
 

@@ -18,8 +18,6 @@ use tscap_clock::{Conversion, CrossTimestamp, MonoNs, Observation, Reference, St
 use tscap_file::pcapng::FileWriter;
 use tscap_programs::ring::{Consumer, CorruptBlock};
 
-/// CLOCK_MONOTONIC_RAW is read this often: its rate is then good to 0.1 ppm at once.
-const RAW_EVERY_NS: u64 = 1_000_000_000;
 /// The control task gets the counts of each interface this often.
 pub(super) const COUNTS_EVERY_NS: u64 = 100_000_000;
 
@@ -108,7 +106,6 @@ pub struct Converter<R> {
     pub(super) writer: BlockWriter,
     pub(super) files: Files,
     shared: Arc<Shared>,
-    next_raw: MonoNs,
     next_counts: MonoNs,
     /// Says what happens to the clock.
     tells_of_clock: bool,
@@ -145,7 +142,6 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             reference,
             writer: BlockWriter::new(finisher, output, events),
             shared,
-            next_raw: tracker.mono_at(file.start()),
             next_counts: tracker.mono_at(file.start()),
             files: Files::new(file, &tracker),
             tracker,
@@ -320,12 +316,7 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             self.tracker.observe_reference(bounds);
         }
         let now = cross.mono[1];
-        if now >= self.next_raw
-            && let Some(raw) = Reference::<CrossTimestamp>::raw(&mut self.reference)
-        {
-            self.tracker.observe_raw(&raw);
-            self.next_raw = MonoNs(now.0 + RAW_EVERY_NS);
-        }
+        self.tracker.look_at_raw(now, &mut self.reference);
         self.open_file().write_statistics_due(now);
         cross
     }

@@ -3,11 +3,11 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
-use tscap_base::failure::Failure;
-use tscap_clock::{CrossTimestamp, HostClocks, MonoNs, Observation, RawStamp, Reference, Tracker};
+use tscap_base::failure::{Context as _, Failure};
+use tscap_clock::{CrossTimestamp, HostClocks, MonoNs, Observation, RawStamp, Tracker};
 use tscap_engine::{Idle, Recalibration};
 use tscap_host::{affinity, caps};
 use tscap_programs::ring::{Consumer, CorruptBlock};
@@ -17,8 +17,6 @@ use super::sink::{ClockChange, Sink, Times};
 
 /// A record is in its ring so long after its stamp, unless its CPU is held up for longer, ns.
 const PUBLISHED_NS: u64 = 20_000_000;
-/// CLOCK_MONOTONIC_RAW is read this often, ns: intervals of a counter go by its rate.
-const RAW_EVERY_NS: u64 = 1_000_000_000;
 /// The latest figures are told this often, ns.
 const REPORT_EVERY_NS: u64 = 1_000_000_000;
 
@@ -47,7 +45,6 @@ pub(super) struct Drain<S: Sink> {
     tracker: Tracker,
     sink: S,
     shared: Arc<Shared<S::Latest>>,
-    next_raw: MonoNs,
     next_report: MonoNs,
     is_corrupt: bool,
 }
@@ -63,7 +60,8 @@ pub(super) struct Drained<S> {
 /// The thread. When it is dropped, it ends.
 pub(super) struct Worker<S: Sink> {
     pub shared: Arc<Shared<S::Latest>>,
-    thread: Option<JoinHandle<Drained<S>>>,
+    /// Gives nothing if it never took anything out.
+    thread: Option<JoinHandle<Option<Drained<S>>>>,
 }
 
 impl<S: Sink> Drain<S> {
@@ -72,7 +70,6 @@ impl<S: Sink> Drain<S> {
         (clocks, tracker): (HostClocks, Tracker),
         sink: S,
     ) -> Self {
-        let now = MonoNs::now();
         Self {
             records: S::Records::new(consumers.len()),
             rings: Rings {
@@ -91,8 +88,7 @@ impl<S: Sink> Drain<S> {
                 recalibrated: Mutex::default(),
                 latest: Mutex::default(),
             }),
-            next_raw: now,
-            next_report: MonoNs(now.0 + REPORT_EVERY_NS),
+            next_report: MonoNs(MonoNs::now().0 + REPORT_EVERY_NS),
             is_corrupt: false,
         }
     }
@@ -101,22 +97,31 @@ impl<S: Sink> Drain<S> {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn spawn(self) -> io::Result<Worker<S>> {
-        let cpus = affinity::allowed_cpus()?;
+    pub fn spawn(self) -> Result<Worker<S>, Failure> {
+        let what = format!("cannot start the thread {}", S::THREAD);
+        let cpus = affinity::allowed_cpus().context(&*what)?;
         let cpu = cpus.last().copied().unwrap_or_default();
         let shared = Arc::clone(&self.shared);
         let thread = std::thread::Builder::new().name(S::THREAD.into());
+        let (tell, told) = mpsc::sync_channel(1);
         let thread = thread.spawn(move || {
             // Best effort: it works wherever it runs.
             let _ = affinity::pin_to(cpu);
-            // Best effort too: it reads clocks and its own memory.
-            let _ = caps::keep_only(&[]);
-            self.run()
-        })?;
-        Ok(Worker {
+            let given_up = caps::keep_only(&[]);
+            let goes_on = given_up.is_ok();
+            // Who waits for it is there.
+            let _ = tell.send(given_up);
+            goes_on.then(|| self.run())
+        });
+        let worker = Worker {
             shared,
-            thread: Some(thread),
-        })
+            thread: Some(thread.context(&*what)?),
+        };
+        let given_up = told
+            .recv()
+            .unwrap_or_else(|gone| Err(io::Error::other(gone)));
+        given_up.context(format!("{what} without capabilities"))?;
+        Ok(worker)
     }
 
     /// Drains until it is asked to stop and the rings are empty.
@@ -231,13 +236,7 @@ impl<S: Sink> Drain<S> {
             let warning = self.sink.clock_changed(change);
             self.warn(warning);
         }
-        let now = cross.mono[1];
-        if now >= self.next_raw
-            && let Some(raw) = Reference::<CrossTimestamp>::raw(&mut self.clocks)
-        {
-            self.tracker.observe_raw(&raw);
-            self.next_raw = MonoNs(now.0 + RAW_EVERY_NS);
-        }
+        self.tracker.look_at_raw(cross.mono[1], &mut self.clocks);
         cross
     }
 
@@ -262,7 +261,7 @@ impl<S: Sink> Worker<S> {
     /// If it has panicked.
     pub fn end(mut self) -> Result<(Drained<S>, Vec<String>), Failure> {
         let drained = self.stop().expect("it is ended once");
-        let drained = drained.map_err(|_| {
+        let drained = drained.ok().flatten().ok_or_else(|| {
             Failure::new(format!(
                 "the thread {} panicked: please report this",
                 S::THREAD
@@ -273,7 +272,7 @@ impl<S: Sink> Worker<S> {
         Ok((drained, warnings.unwrap_or_default()))
     }
 
-    fn stop(&mut self) -> Option<std::thread::Result<Drained<S>>> {
+    fn stop(&mut self) -> Option<std::thread::Result<Option<Drained<S>>>> {
         let thread = self.thread.take()?;
         self.shared.stop.store(true, Ordering::Release);
         thread.thread().unpark();

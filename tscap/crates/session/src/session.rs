@@ -1,6 +1,6 @@
 //! Programs that are loaded, and their clock, which is read.
 
-use tscap_base::failure::{Context as _, Failure};
+use tscap_base::failure::Failure;
 use tscap_base::kernel_files::KernelFiles;
 use tscap_capture::{ClockChoice, Counter, Event, Reporter, check, first_of};
 use tscap_clock::{HostClocks, RawStamp, StampPath, Tracker, TscPath};
@@ -184,7 +184,7 @@ impl Session {
             },
         );
         let drain = Drain::new(self.consumers, (clocks, tracker), sink);
-        let worker = drain.spawn().context("cannot start a thread")?;
+        let worker = drain.spawn()?;
         Ok(Draining::new(
             points,
             worker,

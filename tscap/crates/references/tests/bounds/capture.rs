@@ -39,8 +39,6 @@ pub struct Captured {
 const FIRST_READINGS: usize = 100;
 const FIRST_BASELINE: u64 = 100 * MS;
 const PATIENCE: usize = 50;
-/// Between two readings of CLOCK_MONOTONIC_RAW.
-const RAW_EVERY: u64 = S;
 const STATISTICS_EVERY: u64 = 10 * S;
 
 /// The first look at the clocks; `None` if they were disturbed for too long.
@@ -76,7 +74,7 @@ pub fn capture(scenario: &Scenario, host: &Host) -> Option<Captured> {
     let mut waiting = stamps(scenario, host, reader.now_ns).into_iter().peekable();
     let mut stamps: Vec<Stamp> = Vec::new();
     let mut statistics_at = reader.now_ns + STATISTICS_EVERY;
-    let (mut drain, mut raw_at, mut read_before) = (reader.now_ns, 0, 0);
+    let (mut drain, mut read_before) = (reader.now_ns, 0);
     while drain < scenario.end() {
         drain = next_drain(scenario, reader.now_ns);
         reader.sleep_until(drain);
@@ -84,10 +82,7 @@ pub fn capture(scenario: &Scenario, host: &Host) -> Option<Captured> {
         let look = reader.now_ns;
         let cross = tracker.read(&mut reader);
         tracker.observe(&cross);
-        if source == StampSource::Tsc && reader.now_ns >= raw_at {
-            raw_at = reader.now_ns + RAW_EVERY;
-            tracker.observe_raw(&reader.read_raw());
-        }
+        tracker.look_at_raw(cross.mono[1], &mut reader);
         let conversion = tracker.convert();
         let until = match drain < scenario.end() {
             true if scenario.holds_a_drain => read_before,

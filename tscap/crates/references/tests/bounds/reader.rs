@@ -66,16 +66,6 @@ impl<'a> Reader<'a> {
         self.now_ns = self.now_ns.max(ns);
     }
 
-    /// CLOCK_MONOTONIC_RAW between two readings of the TSC.
-    pub fn read_raw(&mut self) -> Bracket {
-        let before = TscCycles(self.next(1).tsc());
-        let raw = RealNs(self.next(2).raw());
-        Bracket {
-            tsc: [before, TscCycles(self.next(3).tsc())],
-            real: [raw; 2],
-        }
-    }
-
     fn tsc(&mut self, reading: usize) -> Option<TscCycles> {
         self.reads_tsc.then(|| TscCycles(self.next(reading).tsc()))
     }
@@ -110,6 +100,15 @@ impl Reference for Reader<'_> {
         }
         self.offset = cross.offset;
         cross
+    }
+
+    fn raw(&mut self) -> Option<Bracket> {
+        let before = self.tsc(1)?;
+        let raw = RealNs(self.next(2).raw());
+        Some(Bracket {
+            tsc: [before, self.tsc(3)?],
+            real: [raw; 2],
+        })
     }
 
     fn was_set(&mut self) -> bool {
