@@ -82,7 +82,7 @@ pub async fn measure(interface: &str, most: u64) -> Result<Found, Failure> {
         changes,
     };
     let mut running = session.drain(points, |_, beginning| Lengths::new(beginning))?;
-    running.give_up_privileges(Vec::new(), false, on_event)?;
+    running.give_up_privileges(false, on_event)?;
     while running.supervise(Some(most), on_event).is_none() {
         tokio::time::sleep(Duration::from_millis(20)).await;
         if let Some(lengths) = running.take_latest() {

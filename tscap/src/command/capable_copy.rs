@@ -25,7 +25,7 @@ const CAPABILITIES: [Capability; 4] = [
 /// # Errors
 /// If the kernel does not tell what this process lacks.
 pub(super) fn take_its_place(plan: &Plan) -> Result<(), Failure> {
-    if plan.is_of_files() || *plan == Plan::KeepSettings {
+    if plan.is_of_files() || plan.is_of_helper() {
         return Ok(());
     }
     let lacking = caps::missing(&CAPABILITIES);

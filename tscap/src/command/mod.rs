@@ -42,6 +42,7 @@ use tokio::runtime::Runtime;
 use self::journal::Journal;
 use tscap_base::failure::{Context, Failure, Hint};
 use tscap_cli::Plan;
+use tscap_flows::layers::live::switch;
 use tscap_host::{affinity, caps, cpu_list, epoll, process};
 use tscap_live::membership;
 use tscap_live::settings::keeper;
@@ -58,8 +59,8 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         // Who has written the files is not known. Threads are started later.
         caps::keep_only(&caps::FOR_FILES).context("cannot give up capabilities")?;
     }
-    // Before anything is begun, so that none ends a command half way. The keeper takes none.
-    if !matches!(plan, Plan::KeepSettings) {
+    // Before anything is begun, so that none ends a command half way. Helpers take none.
+    if !plan.is_of_helper() {
         signals::take()?;
     }
     match plan {
@@ -91,6 +92,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Stamp(plan) => stamp::run(&plan),
         Plan::Restore => restore::run(),
         Plan::KeepSettings => keep_settings(),
+        Plan::SwitchStatistics => switch_statistics(),
     }
 }
 
@@ -115,6 +117,12 @@ fn keep_settings() -> Result<Exit, Failure> {
     let kept = keeper::serve().context("cannot keep the settings of a capture");
     let kept = kept.hint("tscap capture starts this command itself");
     kept.map(|()| Exit::Success)
+}
+
+fn switch_statistics() -> Result<Exit, Failure> {
+    let served = switch::serve().context("cannot switch the kernel's statistics of programs");
+    let served = served.hint("tscap qos --layers starts this command itself");
+    served.map(|()| Exit::Success)
 }
 
 /// A tokio runtime on this thread.

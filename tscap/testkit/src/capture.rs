@@ -280,16 +280,22 @@ impl Capture {
 
     /// The process that keeps its settings, if there is one.
     pub fn keeper(&self) -> Option<u32> {
+        self.helper("keep-settings")
+    }
+
+    /// The process that it has started with this hidden command, if there is one.
+    pub fn helper(&self, command: &str) -> Option<u32> {
         let pid = self.pid();
         let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
         let children = children.unwrap_or_default();
         let mut children = children.split_whitespace();
-        let keeps = |child: &&str| {
+        let end = format!("\0{command}\0");
+        let is_helper = |child: &&str| {
             let words = std::fs::read(format!("/proc/{child}/cmdline"));
-            words.is_ok_and(|words| words.ends_with(b"\0keep-settings\0"))
+            words.is_ok_and(|words| words.ends_with(end.as_bytes()))
         };
-        let keeper = children.find(keeps)?;
-        Some(keeper.parse().expect("a number"))
+        let helper = children.find(is_helper)?;
+        Some(helper.parse().expect("a number"))
     }
 
     /// Sends SIGINT until it has ended.

@@ -202,7 +202,8 @@ fn command(tscap: &Command, words: &[&str], is_quoted: bool, faults: &mut Vec<St
         Some(found) => (found, 2),
         None if first.starts_with('-') => (tscap.find_subcommand("capture").expect("it is one"), 1),
         None => {
-            let is_open = is_placeholder(first) || first == "keep-settings";
+            let is_open =
+                is_placeholder(first) || ["keep-settings", "switch-statistics"].contains(&first);
             if is_quoted && !is_open {
                 faults.push(format!("tscap has no command {first}"));
             }

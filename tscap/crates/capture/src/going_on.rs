@@ -67,11 +67,11 @@ impl GoingOn<'_> {
 /// If the kernel refuses. What has been given up by then is gone.
 pub fn drop_other_privileges(
     (changes, is_elsewhere): (Option<&mut SettingsGuard>, bool),
-    mut needed: Vec<Capability>,
     makes_files: bool,
     reads_counters: &dyn Fn() -> bool,
     reporter: &mut Reporter<'_>,
 ) -> Result<(), Failure> {
+    let mut needed = Vec::new();
     if let Some(changes) = changes.filter(|changes| !changes.is_empty()) {
         // This thread takes filters of tc off at the end, and others are kept away until then.
         needed.push(Capability::NetAdmin);

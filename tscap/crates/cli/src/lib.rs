@@ -48,6 +48,7 @@ pub use qos::{AskedInterfaces, LayersPlan, QosArgs, QosPlan, QosSource};
 pub use report::{ReportArgs, ReportPlan};
 pub use stamp::{StampArgs, StampPlan};
 
+use tscap_flows::layers::live::switch;
 use tscap_live::membership::PrivilegedTask;
 use tscap_live::settings::keeper;
 use tscap_network::namespaces::Target;
@@ -115,9 +116,16 @@ pub enum Plan {
     Restore,
     /// Keep the journal of a capture that has given up its privileges.
     KeepSettings,
+    /// Switch statistics of programs for a measurement that has given up its privileges.
+    SwitchStatistics,
 }
 
 impl Plan {
+    /// Whether it is that of a process which another command of tscap has started.
+    pub fn is_of_helper(&self) -> bool {
+        matches!(self, Self::KeepSettings | Self::SwitchStatistics)
+    }
+
     /// What it asks for that is not for everybody who may capture.
     pub fn acts(&self) -> Vec<PrivilegedTask> {
         match self {
@@ -205,9 +213,13 @@ impl Cli {
     /// asked for.
     pub fn plan(words: impl Iterator<Item = OsString>) -> Result<Plan, clap::Error> {
         let mut words: Vec<_> = words.collect();
-        // For nobody but a capture.
-        if words.get(1..) == Some(&[keeper::COMMAND.into()]) {
-            return Ok(Plan::KeepSettings);
+        // For nobody but other commands of tscap.
+        if let Some([word]) = words.get(1..) {
+            match word.to_str() {
+                Some(keeper::COMMAND) => return Ok(Plan::KeepSettings),
+                Some(switch::COMMAND) => return Ok(Plan::SwitchStatistics),
+                _ => {}
+            }
         }
         let is_own = |word: &str| ["-h", "--help", "-V", "--version"].contains(&word);
         let first = words.get(1).and_then(|word| word.to_str());

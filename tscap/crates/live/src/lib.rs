@@ -1,6 +1,8 @@
-//! What live commands have in common: settings that must be given back, and what a member of the
-//! group that may capture is refused, and the network namespaces of interfaces.
+//! What live commands have in common: settings that must be given back, processes that keep
+//! privileges, what a member of the group that may capture is refused, and the network namespaces
+//! of interfaces.
 
+pub mod helper_process;
 pub mod membership;
 mod scope;
 pub mod settings;

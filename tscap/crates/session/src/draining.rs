@@ -9,7 +9,6 @@ use tscap_capture::{Counter, Event, Reporter};
 use tscap_clock::{RawStamp, StampPath, Tracker};
 use tscap_common::hook::Slot;
 use tscap_file::accounting::Outcomes;
-use tscap_host::caps::Capability;
 use tscap_live::settings::SettingsGuard;
 use tscap_network::bpf::wait_for_running_programs;
 use tscap_programs::hook::{Loaded, Shares};
@@ -137,20 +136,19 @@ impl<S: Sink, P: Points> Draining<S, P> {
         format!("clock {} by {}", path.source().name(), path.function())
     }
 
-    /// As [`Live::give_up_privileges`]; this thread keeps what is `needed`.
+    /// As [`Live::give_up_privileges`].
     ///
     /// # Errors
     /// As [`Live`] says of it.
     pub fn give_up_privileges(
         &mut self,
-        needed: Vec<Capability>,
         makes_files: bool,
         on_event: &mut dyn FnMut(Event),
     ) -> Result<(), Failure> {
         let counters = &self.loaded.counters;
         let reads = || counters.seen().is_ok();
         let reporter = &mut Reporter::new(on_event);
-        drop_other_privileges(self.points.changes(), needed, makes_files, &reads, reporter)
+        drop_other_privileges(self.points.changes(), makes_files, &reads, reporter)
     }
 
     /// How far it is.

@@ -110,7 +110,7 @@ impl References {
         let json = self.json;
         let mut on_event = |event| ntp::print_event(json, event);
         let reporter = &mut Reporter::new(&mut on_event);
-        drop_other_privileges((None, false), Vec::new(), makes_files, &|| true, reporter)
+        drop_other_privileges((None, false), makes_files, &|| true, reporter)
     }
 
     /// After a jump of the counter nothing of before holds.

@@ -1,7 +1,11 @@
 //! What the commands keep that measure, stamp and send for a time.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
+
 use tscap_testkit::bench::Bench;
-use tscap_testkit::capture::{Plan, clock, echo, generate_on, qos_on, stamp};
+use tscap_testkit::capture::{Capture, Plan, clock, echo, generate_on, qos_on, stamp};
+use tscap_testkit::command::{SHORT, run, tscap_path};
 use tscap_testkit::files;
 use tscap_testkit::root::{root, root_with};
 use tscap_time::tsc;
@@ -14,6 +18,12 @@ use super::status::{self, BPF, FOR_FILES, SYS_ADMIN};
 fn keeps(plan: Plan<'_>, event: &str, threads: &[&str], kept: u64) {
     let running = plan.start();
     running.wait_event(event);
+    has_given_up(running, threads, kept);
+}
+
+/// Waits for that, and ends it.
+#[track_caller]
+fn has_given_up(running: Capture, threads: &[&str], kept: u64) {
     status::wait_for_threads(running.pid(), threads, |name, it| {
         it.capabilities == if name == "tscap" { kept } else { 0 }
     });
@@ -32,11 +42,52 @@ fn packets_of_flows_are_read_without_capabilities() {
     let flows = ["tscap-flows", "tscap-console", "tscap-signals"];
     keeps(qos_on(&bench.rx), "qos", &flows, 0);
     keeps(qos_on(&bench.rx).with(page), "qos", &flows, FOR_FILES);
-    // The kernel's statistics of what programs cost take it.
+    // The kernel's statistics of what programs cost are switched by a process of their own.
     let names = ["tscap-layers", "tscap-console", "tscap-signals"];
-    keeps(qos_on(&bench.rx).with(layers), "layers", &names, SYS_ADMIN);
-    let plan = qos_on(&bench.rx).with(layers).with(page);
-    keeps(plan, "layers", &names, SYS_ADMIN | FOR_FILES);
+    let plan = || qos_on(&bench.rx).with(layers);
+    for (plan, kept) in [(plan(), 0), (plan().with(page), FOR_FILES)] {
+        let running = plan.start();
+        running.wait_event("layers");
+        let switch = running.helper("switch-statistics").expect("its process");
+        let status = status::of(switch);
+        assert_eq!((status.uid, status.capabilities), (0, SYS_ADMIN));
+        has_given_up(running, &names, kept);
+        assert!(!Path::new(&format!("/proc/{switch}")).exists());
+    }
+}
+
+/// A thread that can't give up its capabilities parses no packets.
+#[test]
+fn no_packet_is_read_with_capabilities() {
+    let Some(_lock) = root_with(&["strace"]) else {
+        return;
+    };
+    let bench = Bench::new("keep-refused");
+    let strace = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null"];
+    let refused = ["-e", "trace=capset", "-e", "inject=capset:error=EPERM"];
+    let refused = [&strace[..], &refused].concat();
+    for (layers, thread) in [
+        (&[][..], "tscap-flows"),
+        (&["--layers", "xdp,tcx"], "tscap-layers"),
+    ] {
+        let plan = qos_on(&bench.rx).with(layers);
+        let finished = plan.through(&refused).run();
+        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+        let what = format!("cannot start the thread {thread} without capabilities");
+        assert!(finished.stderr.contains(&what), "{}", finished.stderr);
+        assert_eq!(bench.rx.xdp_program(), None);
+    }
+}
+
+/// By hand it is of no use, and says so.
+#[test]
+fn nobody_else_switches_statistics() {
+    let Some(_lock) = root() else { return };
+    let mut command = Command::new(tscap_path());
+    let done = run(command.arg("switch-statistics").stdin(Stdio::null()), SHORT);
+    assert_eq!(done.status.code(), Some(1));
+    let reported = "hint: tscap qos --layers starts this command itself";
+    assert!(done.stderr.contains(reported), "{}", done.stderr);
 }
 
 #[test]

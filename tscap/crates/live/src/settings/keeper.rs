@@ -2,40 +2,26 @@
 //! and what giving back takes: `tscap keep-settings`, which the capture starts.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Child;
 
-use rustix::thread::set_name;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::guard::{Refused, RestoreSummary};
 use super::{Change, ChangeError, Journal, JournalError, JournalFolder, SettingsGuard};
+use crate::helper_process;
 use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::causes::chain;
 use tscap_host::caps::{self, Capability};
-use tscap_host::wake;
 
 /// The hidden command of tscap.
 pub const COMMAND: &str = "keep-settings";
-/// This program, also if its file was replaced.
-const PROGRAM: &str = "/proc/self/exe";
-/// How long the process may take for one request.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
-/// How long it may take to end after its last answer.
-const ENDS_WITHIN: Duration = Duration::from_secs(1);
 /// What giving back takes, and making changes of the same kinds: files of sysfs and procfs
 /// are root's.
 const NEEDS: [Capability; 2] = [Capability::NetAdmin, Capability::SysNice];
 /// The same where the process enters other network namespaces.
 const NEEDS_ELSEWHERE: [Capability; 3] = [NEEDS[0], NEEDS[1], Capability::SysAdmin];
-
-/// Who may run this program by the capabilities of its file could start the process with a
-/// journal of their own making. A capture has it inherit this, which only who has it can.
-const VOUCHED_BY: [Capability; 1] = [Capability::NetAdmin];
 
 /// The first line that the capture sends.
 #[derive(Serialize, Deserialize)]
@@ -73,20 +59,7 @@ pub(super) struct Keeper {
 impl Keeper {
     /// Starts it with privileges that this thread has now, and hands over `journal`.
     pub fn start(journal: Journal, is_elsewhere: bool) -> io::Result<Self> {
-        let (own, other) = UnixStream::pair()?;
-        own.set_read_timeout(Some(ANSWERS_WITHIN))?;
-        own.set_write_timeout(Some(ANSWERS_WITHIN))?;
-        let mut command = Command::new(PROGRAM);
-        command
-            .arg(COMMAND)
-            .stdin(OwnedFd::from(other))
-            .stdout(Stdio::null())
-            // Ctrl-C ends the capture, and that ends this.
-            .process_group(0);
-        let process = match caps::are_of_file() {
-            true => caps::lending(&VOUCHED_BY, || command.spawn())??,
-            false => command.spawn()?,
-        };
+        let (process, own) = helper_process::start(COMMAND)?;
         let mut keeper = Self {
             process,
             stream: BufReader::new(own),
@@ -135,10 +108,7 @@ impl Keeper {
     pub fn give_back(mut self) -> RestoreSummary {
         let given_back: Result<Answer, _> = self.ask(&Request::GiveBack);
         drop(self.stream);
-        let deadline = Instant::now() + ENDS_WITHIN;
-        while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        helper_process::wait_for_end(&mut self.process);
         match given_back {
             Ok((problems, is_left)) => RestoreSummary { problems, is_left },
             Err(error) => RestoreSummary {
@@ -158,13 +128,7 @@ impl Keeper {
 /// # Errors
 /// If no capture has started it, standard input is no such socket, or what comes from it can't be understood.
 pub fn serve() -> io::Result<()> {
-    if caps::are_of_file() && !caps::has_inherited(&VOUCHED_BY)? {
-        return Err(io::Error::other("no capture has started this process"));
-    }
-    // The capture decides when this ends.
-    wake::take_no_others()?;
-    set_name(c"tscap-keeper")?;
-    let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let stream = helper_process::begin(c"tscap-keeper")?;
     let mut requests = BufReader::new(stream.try_clone()?);
     let Some(Begin {
         journal,

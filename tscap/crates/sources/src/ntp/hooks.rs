@@ -173,7 +173,7 @@ impl Hooks {
         let reads = || counters.seen().is_ok();
         let changes = (Some(&mut self.changes), false);
         let reporter = &mut Reporter::new(on_event);
-        drop_other_privileges(changes, Vec::new(), makes_files, &reads, reporter)
+        drop_other_privileges(changes, makes_files, &reads, reporter)
     }
 
     /// Packets that the programs saw and could not record.

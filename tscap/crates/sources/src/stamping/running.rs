@@ -105,13 +105,7 @@ impl Running {
     /// If the kernel refuses. What has been given up by then is gone.
     pub fn give_up_privileges(&self, on_event: &mut dyn FnMut(Event)) -> Result<(), Failure> {
         let reads = || self.account().is_ok();
-        drop_other_privileges(
-            (None, false),
-            Vec::new(),
-            false,
-            &reads,
-            &mut Reporter::new(on_event),
-        )
+        drop_other_privileges((None, false), false, &reads, &mut Reporter::new(on_event))
     }
 
     /// Reads the clocks, and has the programs go by what follows from that.

@@ -1,12 +1,11 @@
 //! What the programs of layers cost: the kernel's own statistics, which take two more readings
 //! of a clock for each run, are on in turns.
 
-use std::os::fd::OwnedFd;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use aya::sys::{Stats, enable_stats};
-
+use super::switch::Switch;
 use crate::layers::Passage;
 use crate::layers::schema::Cost;
 use tscap_base::text::causes::chain;
@@ -55,7 +54,9 @@ impl Turns {
 #[derive(Debug)]
 pub(super) struct Costs {
     turns: Turns,
-    on: Option<OwnedFd>,
+    /// `None` where the kernel refused.
+    switch: Option<Switch>,
+    is_on: bool,
     /// The turn of this began so.
     since: Instant,
     before: Vec<RunCounts>,
@@ -74,49 +75,61 @@ struct Sum {
 }
 
 impl Costs {
+    /// With privileges that this thread has now; later it needs none.
     pub fn new(turns: Turns, layers: usize) -> Self {
-        Self {
+        let mut costs = Self {
             turns,
-            on: None,
+            switch: None,
+            is_on: false,
             since: Instant::now(),
             before: Vec::new(),
             sums: vec![Sum::default(); layers],
             refused: None,
+        };
+        match Switch::start() {
+            Ok(switch) => costs.switch = Some(switch),
+            Err(error) => costs.is_refused(&error),
         }
+        costs
     }
 
     /// Begins or ends a turn if it is time.
     pub fn supervise(&mut self, points: &[LayerPoint]) {
-        let is_over = self.since.elapsed() >= if self.on.is_some() { ON } else { OFF };
-        if !is_over || self.refused.is_some() {
+        let is_over = self.since.elapsed() >= if self.is_on { ON } else { OFF };
+        if !is_over || self.switch.is_none() {
             return;
         }
-        match self.on {
-            Some(_) => self.end(points),
-            None => self.begin(points),
+        if self.is_on {
+            self.end(points);
+        } else {
+            self.begin(points);
         }
         self.since = Instant::now();
     }
 
     fn begin(&mut self, points: &[LayerPoint]) {
         self.turns.begin();
-        match enable_stats(Stats::RunTime) {
-            Ok(on) => {
-                self.on = Some(on);
+        match self.turn(true) {
+            Ok(()) => {
+                self.is_on = true;
                 self.before = counts(points);
             }
             Err(error) => {
+                self.is_refused(&error);
                 self.turns.end();
-                self.refused = Some(chain(&error));
             }
         }
     }
 
     /// Ends the turn, if there is one.
     pub fn end(&mut self, points: &[LayerPoint]) {
-        let Some(on) = self.on.take() else { return };
+        if !std::mem::take(&mut self.is_on) {
+            return;
+        }
         let after = counts(points);
-        drop(on);
+        if let Err(error) = self.turn(false) {
+            self.is_refused(&error);
+        }
         self.turns.end();
         let changes = self.before.iter().zip(&after);
         for ((before, after), sum) in changes.zip(&mut self.sums) {
@@ -124,11 +137,24 @@ impl Costs {
         }
     }
 
+    fn turn(&mut self, on: bool) -> io::Result<()> {
+        self.switch
+            .as_mut()
+            .map_or(Ok(()), |switch| switch.turn(on))
+    }
+
+    /// There will be no more turns.
+    fn is_refused(&mut self, why: &io::Error) {
+        // Statistics are off when it has ended.
+        self.switch = None;
+        self.refused = Some(chain(why));
+    }
+
     pub fn of_layers(&self) -> impl Iterator<Item = Option<Cost>> {
         self.sums.iter().map(Sum::cost)
     }
 
-    /// Why there are none, if the kernel refused.
+    /// Why there are none, or no more of them, if the kernel refused.
     pub fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }

@@ -4,6 +4,7 @@ mod cost;
 mod hardware;
 mod points;
 mod sink;
+pub mod switch;
 
 use std::path::PathBuf;
 
@@ -19,7 +20,6 @@ use tscap_base::text::numbers::counted;
 use tscap_capture::{ClockChoice, Event, PtpClocks};
 use tscap_clock::{MonoNs, StampPath};
 use tscap_file::accounting::Outcomes;
-use tscap_host::caps::Capability;
 use tscap_network::namespaces::Target;
 use tscap_programs::hook::{Layer, LayerPoint};
 use tscap_session::{Draining, EndReason, Live, Machine, Recorded, Session, SessionPlan};
@@ -166,16 +166,12 @@ impl Live for Running {
         format!("{}: {}", self.interface, points.join(", "))
     }
 
-    /// This thread keeps CAP_SYS_ADMIN, if it has it, for the kernel's statistics of what
-    /// programs cost.
     fn give_up_privileges(
         &mut self,
         makes_files: bool,
         on_event: &mut dyn FnMut(Event),
     ) -> Result<(), Failure> {
-        let needed = vec![Capability::SysAdmin];
-        self.draining
-            .give_up_privileges(needed, makes_files, on_event)
+        self.draining.give_up_privileges(makes_files, on_event)
     }
 
     fn supervise(&mut self, on_event: &mut dyn FnMut(Event)) -> Option<EndReason> {
