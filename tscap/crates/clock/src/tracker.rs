@@ -14,6 +14,8 @@ use super::{
     Segment, StampSource, StepCause, TscCycles,
 };
 
+/// Looks at the end for one that was not interrupted: each has four readings.
+const LAST_LOOKS: usize = 8;
 /// CLOCK_MONOTONIC_RAW is read this often, ns. Intervals of a counter go by its rate, which is good to
 /// 0.1 ppm after the second reading.
 const RAW_EVERY_NS: u64 = 1_000_000_000;
@@ -270,6 +272,15 @@ impl Tracker {
             return counter.stamp_bound_ns() + self.stamp_error_ns;
         }
         self.segments.bound_ns().max(1)
+    }
+
+    /// Whether one more look is worth it before [`Self::host_bound_ns`] is stated for the last time:
+    /// the latest reading was interrupted, so that the clock may have bent before it, and there
+    /// were not many `looks` for that yet.
+    pub fn wants_last_look(&self, looks: &mut usize) -> bool {
+        *looks += 1;
+        let counter = self.counter.as_ref().filter(|_| *looks <= LAST_LOOKS);
+        counter.is_some_and(|counter| counter.open_bound_ns() > 0)
     }
 
     /// CLOCK_REALTIME at a CLOCK_MONOTONIC reading of the current segment.

@@ -186,6 +186,10 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
                 false => self.drain_with(Rings::drain),
             };
             if stopping && found == 0 {
+                let mut looks = 0;
+                while self.tracker.wants_last_look(&mut looks) {
+                    self.read_clock();
+                }
                 return self.into_finished();
             }
             if !stopping {

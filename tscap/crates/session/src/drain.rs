@@ -132,6 +132,10 @@ impl<S: Sink> Drain<S> {
             let is_last = self.shared.stop.load(Ordering::Acquire);
             let (found, end) = self.drain(is_last);
             if is_last && found == 0 {
+                let mut looks = 0;
+                while self.tracker.wants_last_look(&mut looks) {
+                    self.read_clock();
+                }
                 return Drained {
                     sink: self.sink,
                     tracker: self.tracker,

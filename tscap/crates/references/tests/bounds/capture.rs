@@ -107,6 +107,10 @@ pub fn capture(scenario: &Scenario, host: &Host) -> Option<Captured> {
             take(&mut history, &mut tracker, &mut settled);
         }
     }
+    let mut looks = 0;
+    while tracker.wants_last_look(&mut looks) {
+        tracker.look(&mut reader);
+    }
     take(&mut history, &mut tracker, &mut settled);
     Some(Captured {
         stamps,

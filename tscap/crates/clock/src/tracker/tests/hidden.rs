@@ -123,10 +123,12 @@ fn a_bend_while_readings_are_wide_is_within_the_bound_of_then() {
             assert!(off <= bound, "{off} {bound} at {ms} ms");
             assert!(ppm == 0 || off > 2_000 + before, "{off}");
         }
+        assert!(tracker.wants_last_look(&mut 0) && !tracker.wants_last_look(&mut { LAST_LOOKS }));
         let samples = tracker.take_samples();
         let ended = samples.iter().filter_map(|sample| sample.live_bound_ns);
         assert!(ended.max() > Some(9_000), "{samples:?}");
         tracker.observe(&narrow(1_010));
+        assert!(!tracker.wants_last_look(&mut 0));
         let after = tracker.host_bound_ns();
         match ppm {
             0 => assert!(after < before + 10, "{after} {before}"),
