@@ -15,6 +15,13 @@ pub struct Bracket {
 }
 
 impl Bracket {
+    /// The middles of both. `None` if either went backwards inside.
+    pub(super) fn middle(&self) -> Option<(u64, u64)> {
+        let middle = |from: u64, until: u64| Some(from + until.checked_sub(from)? / 2);
+        let Self { tsc, real } = self;
+        Some((middle(tsc[0].0, tsc[1].0)?, middle(real[0].0, real[1].0)?))
+    }
+
     /// Cycles that the counter went on meanwhile.
     pub(super) fn cycles(&self) -> u64 {
         self.tsc[1].0.saturating_sub(self.tsc[0].0)
@@ -52,6 +59,27 @@ impl Reading {
             low,
             high,
         })
+    }
+
+    /// Two readings whose widths are cycles by the rate from the middle of the one to that of the
+    /// other, which is all that is known of the rate. It is off by a = w / 2s of itself, where w
+    /// is the sum of the true widths and s the time between the middles. They are true if they are
+    /// wider by a, so that a = w' / 2s · (1 + a) for the widths w' by that rate: a = w' / (2s − w').
+    /// `None` if that allows any rate.
+    pub(super) fn of_first_rate(readings: [Self; 2]) -> Option<[Self; 2]> {
+        let [far, near] = &readings;
+        let widths = far.width() + near.width();
+        let spans = 2 * near.middle().checked_sub(far.middle())?;
+        let least = spans.checked_sub(widths).filter(|least| *least > 0)?;
+        Some(readings.map(|it| {
+            let more = u128::from(it.width()) * u128::from(widths) / u128::from(2 * least);
+            let more = u64::try_from(more).unwrap_or(u64::MAX);
+            Self {
+                low: it.low.saturating_sub(more),
+                high: it.high.saturating_add(more),
+                ..it
+            }
+        }))
     }
 
     /// The best guess: the middle.

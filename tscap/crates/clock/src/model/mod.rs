@@ -103,11 +103,10 @@ pub struct FeedForward {
 impl FeedForward {
     /// Begins with two readings; `None` if they give no rate.
     pub fn new(scale: Scale, first: &Bracket, second: &Bracket) -> Option<Self> {
-        let span = second.real[0].0.checked_sub(first.real[0].0)?;
-        let cycles = second.tsc[0].0.checked_sub(first.tsc[0].0)?;
-        let rate = NsPerCycle::of(span, cycles)?;
-        let far = Reading::new(first, rate)?;
-        let near = Reading::new(second, rate)?;
+        let [(from, start), (until, end)] = [first.middle()?, second.middle()?];
+        let rate = NsPerCycle::of(end.checked_sub(start)?, until.checked_sub(from)?)?;
+        let readings = [Reading::new(first, rate)?, Reading::new(second, rate)?];
+        let [far, near] = Reading::of_first_rate(readings)?;
         let mut pair = Pair::new(far, rate, scale);
         let least = far.width().min(near.width());
         if !pair.take(near, near.width() - least) {

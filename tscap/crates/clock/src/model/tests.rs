@@ -350,3 +350,37 @@ fn a_reading_of_no_use_is_counted_and_changes_nothing() {
     assert_eq!(run.clock.counts(), Counts { torn, ..before });
     assert_eq!(run.clock.estimate(there), estimate);
 }
+
+/// A server that has a reply on its way for 9 ms, on either side of it, and answers at once 200 ms
+/// later: by the middles of both its clock runs 2.3 % too slow or too fast, and that is how well
+/// the width of the first reading is known.
+#[test]
+fn the_first_rate_is_within_its_bound_by_the_true_width_of_readings() {
+    let bracket = |t: u64, [there, back]: [u64; 2]| Bracket {
+        tsc: [t, t + there + back].map(TscCycles),
+        real: [RealNs(EPOCH + t + there); 2],
+    };
+    for ways in [[9_000_000, 0], [0, 9_000_000]] {
+        let first = bracket(0, ways);
+        let second = bracket(S / 5, [33_000, 34_000]);
+        let clock = FeedForward::new(Scale::NETWORK, &first, &second).unwrap();
+        let truth = NsPerCycle::of(S, S).unwrap();
+        let off_ppb = truth.ppb_from(clock.rate()).unsigned_abs();
+        let bound_ppb = clock.rate_bound_ppb();
+        assert!(
+            off_ppb > 22_000_000 && off_ppb <= bound_ppb,
+            "{off_ppb} {bound_ppb}"
+        );
+        for t in [0, S / 5, S / 5 + 39_000_000, S] {
+            let at = clock.estimate(TscCycles(t));
+            let off = at.real.0.abs_diff(EPOCH + t);
+            assert!(off <= at.bound_ns, "{off} {} at {t}", at.bound_ns);
+        }
+    }
+    // Widths that allow any rate are none to begin with.
+    let (first, second) = (
+        bracket(0, [9_000_000, 0]),
+        bracket(9_000_000, [9_000_000, 0]),
+    );
+    assert!(FeedForward::new(Scale::NETWORK, &first, &second).is_none());
+}
