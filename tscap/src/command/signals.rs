@@ -110,6 +110,12 @@ impl Signals {
         signals::tell();
     }
 
+    /// Nothing is left that could end in order: no request changes how this process ends, unless it
+    /// hangs.
+    pub fn ignore_the_rest(self) {
+        std::mem::forget(self);
+    }
+
     /// Waits for the next request. Safe to cancel.
     pub async fn next(&mut self) {
         // Others that were made later hear the requests then.

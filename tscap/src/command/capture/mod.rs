@@ -85,6 +85,7 @@ async fn session(
     };
     let summary = ended.as_ref().ok().and_then(|it| it.summary.as_ref());
     reporters.end(summary);
+    signals.ignore_the_rest();
     let ended = ended?;
     Ok((exit(&ended), ended.summary))
 }
