@@ -29,9 +29,16 @@ pub fn public_folder() -> TempDir {
 }
 
 /// Copies a program where everybody can run it. By another process: a child that another
-/// test starts meanwhile would have the copy open for writing, and it could not run.
+/// test starts meanwhile would have the copy open for writing, and it could not run (ETXTBSY).
 pub fn copy_program(program: &str, to: &Path) {
     must(Command::new("cp").arg(program).arg(to));
+}
+
+/// Makes a program of a script's `text`, which has its `#!` line. By another process, as
+/// [`copy_program`] does and for the same reason.
+pub fn make_script(path: &Path, text: &str) {
+    let write = "printf %s \"$1\" >\"$0\" && chmod 755 \"$0\"";
+    must(Command::new("sh").args(["-c", write]).arg(path).arg(text));
 }
 
 /// A file system of its own in memory, of a given size.

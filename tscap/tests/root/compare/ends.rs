@@ -1,7 +1,5 @@
 //! How it ends before all is measured: signals, stops, a reader that is late.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -142,8 +140,7 @@ fn a_reader_that_is_late_does_not_show_in_the_loss() {
     let folder = files::folder();
     let executable = folder.path().join("late-tscap");
     let script = LATE_READER.replace("$TSCAP", tscap_path());
-    std::fs::write(&executable, script).expect("write a script");
-    std::fs::set_permissions(&executable, Permissions::from_mode(0o755)).expect("chmod");
+    files::make_script(&executable, &script);
     let cpu = process::cpus()[0];
     let results = process::on_cpu(cpu, || {
         // As in tscap: they are for another thread.

@@ -21,8 +21,7 @@ const ADM: u32 = 4;
 fn command(folder: &Path) -> PathBuf {
     let command = folder.join("command");
     let script = "#!/bin/sh\ngrep -E '^(Uid|Cap|NoNew)' /proc/self/status > $1.status\n";
-    fs::write(&command, script).expect("write a script");
-    fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).expect("make it a program");
+    files::make_script(&command, script);
     command
 }
 

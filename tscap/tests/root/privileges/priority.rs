@@ -75,9 +75,7 @@ fn programs_on_its_files_do_not() {
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
     let script = folder.path().join("look");
-    fs::write(&script, "#!/bin/sh\ncp /proc/self/stat \"$1.stat\"\n").expect("a script");
-    let runs = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(&script, runs).expect("chmod");
+    files::make_script(&script, "#!/bin/sh\ncp /proc/self/stat \"$1.stat\"\n");
     let script = script.display().to_string();
     let words = ["--priority", "-Z", "root", "-C", "1k", "-z", &script];
     let capture = capture_on(&bench.rx, &path).with(words).ready();

@@ -1,6 +1,5 @@
 //! `-z`.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -18,9 +17,7 @@ use super::together::{check, check_frames, names};
 
 fn script(folder: &Path, text: &str) -> PathBuf {
     let path = folder.join("command");
-    std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("write a script");
-    let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&path, executable).expect("make it executable");
+    files::make_script(&path, &format!("#!/bin/sh\n{text}\n"));
     path
 }
 

@@ -7,8 +7,12 @@ use super::*;
 fn program(script: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("program");
-    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    // By another process: a child that another test starts meanwhile would have it open for
+    // writing, and it could not run (ETXTBSY).
+    let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\"";
+    let mut sh = Command::new("sh");
+    let wrote = sh.args(["-c", write]).arg(&path).arg(script).status();
+    assert!(wrote.unwrap().success());
     (folder, path)
 }
 
