@@ -1,16 +1,20 @@
 //! What all live measurements have in common: the example of one, on a veth, and the network
 //! namespaces that they find interfaces in.
 
+use std::fs;
 use std::time::Duration;
 
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::{delay, qos, stamp};
+use tscap_testkit::files;
 use tscap_testkit::frame::Frame;
 use tscap_testkit::netns::Netns;
 use tscap_testkit::packet_socket::PacketSocket;
 use tscap_testkit::process;
-use tscap_testkit::root::root;
+use tscap_testkit::root::{root, root_with};
 use tscap_testkit::wait;
+
+use super::namespaces::Waiting;
 
 #[allow(
     dead_code,
@@ -55,8 +59,8 @@ fn the_example_of_a_live_measurement_counts_each_packet() {
     // The thread is there once everything is attached, and the clock was read.
     let tasks = format!("/proc/{}/task", child.id());
     wait::until("its thread", Duration::from_secs(60), || {
-        let tasks = std::fs::read_dir(&tasks).ok()?.flatten();
-        let mut names = tasks.filter_map(|it| std::fs::read_to_string(it.path().join("comm")).ok());
+        let tasks = fs::read_dir(&tasks).ok()?.flatten();
+        let mut names = tasks.filter_map(|it| fs::read_to_string(it.path().join("comm")).ok());
         names.any(|name| name.trim_end() == "lengths").then_some(())
     });
     let socket = PacketSocket::open(&bench.tx);
@@ -73,7 +77,9 @@ fn the_example_of_a_live_measurement_counts_each_packet() {
 /// Each is started outside of the namespace.
 #[test]
 fn each_measurement_finds_its_interface_in_another_namespace() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = root_with(&["ip", "unshare", "mount", "sh"]) else {
+        return;
+    };
     let bench = Bench::new("live-scope");
     let outside = Netns::new("live-outside");
     let name = bench.rx.name.as_str();
@@ -89,6 +95,35 @@ fn each_measurement_finds_its_interface_in_another_namespace() {
         running.wait_event(event);
         let finished = running.stop();
         assert_eq!(finished.code, Some(0), "{event}: {}", finished.stderr);
+    }
+    // As crun, under a kubelet, writes of a container whose process is that one.
+    let folder = files::folder();
+    let process = Waiting::within(&bench.rx.netns);
+    let annotations = r#"{"annotations": {"io.kubernetes.pod.namespace": "shop",
+        "io.kubernetes.pod.name": "web-0", "io.kubernetes.container.name": "web"}}"#;
+    fs::write(folder.path().join("config.json"), annotations).expect("a bundle");
+    let (pid, bundle) = (process.pid(), folder.path().display());
+    let status = format!(r#"{{"pid": {pid}, "bundle": "{bundle}"}}"#);
+    // For this command alone: what is in /run of the machine stays as it is.
+    let beside = "mount -t tmpfs none /run && mkdir -p /run/crun/0123456789abcdef && \
+                  printf %s \"$0\" >/run/crun/0123456789abcdef/status && exec \"$@\"";
+    let there = ["unshare", "--mount", "sh", "-c", beside, &status];
+    for scope in [
+        ["--container", "0123"],
+        ["--container", "web"],
+        ["--pod", "shop/web-0"],
+    ] {
+        for (plan, event) in plans() {
+            let running = plan.with(scope).through(there).start();
+            running.wait_event(event);
+            let finished = running.stop();
+            assert_eq!(
+                finished.code,
+                Some(0),
+                "{event} {scope:?}: {}",
+                finished.stderr
+            );
+        }
     }
     // Nobody has a container or a pod of that name: they are looked for all the same.
     for (option, what) in [("--container", "container x-no"), ("--pod", "pod x/no")] {

@@ -14,7 +14,7 @@ use tscap_testkit::netns::Netns;
 use tscap_testkit::root::root;
 
 /// A process that waits until it is dropped.
-struct Waiting(Child);
+pub(super) struct Waiting(Child);
 
 impl Waiting {
     /// One of `command`, which then is `cat` or executes it.
@@ -33,11 +33,11 @@ impl Waiting {
         Self(child)
     }
 
-    fn within(netns: &Netns) -> Self {
+    pub(super) fn within(netns: &Netns) -> Self {
         Self::start(netns.command("cat"))
     }
 
-    fn pid(&self) -> u32 {
+    pub(super) fn pid(&self) -> u32 {
         self.0.id()
     }
 }
