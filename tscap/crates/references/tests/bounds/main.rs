@@ -29,10 +29,14 @@ const SCENARIOS: u64 = 100;
 
 /// Of more than [`SCENARIOS`], what once was outside of a bound.
 const ONCE_OUTSIDE: &[(Class, u64)] = &[
+    (Class::Coarse, 66),
+    (Class::Dither, 1_265),
+    (Class::Pair, 163),
     (Class::Pulse, 452),
     (Class::Stall, 576),
     (Class::Step, 83),
     (Class::Step, 287),
+    (Class::TaiSet, 405),
 ];
 
 /// Which seeds of a class are to be run.
