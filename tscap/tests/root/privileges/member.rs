@@ -174,7 +174,7 @@ fn a_members_journal_changes_nothing() {
         run(&mut command, SHORT)
     };
     let done = keeper(&begin("x"));
-    let reported = "no capture has started this process";
+    let reported = "no command has started this process";
     assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
     assert!(done.stderr.contains(reported), "{}", done.stderr);
 }
