@@ -103,21 +103,21 @@ impl<S: Sink> Drain<S> {
         let cpu = cpus.last().copied().unwrap_or_default();
         let shared = Arc::clone(&self.shared);
         let thread = std::thread::Builder::new().name(S::THREAD.into());
-        let (tell, told) = mpsc::sync_channel(1);
+        let (report, reported) = mpsc::sync_channel(1);
         let thread = thread.spawn(move || {
             // Best effort: it works wherever it runs.
             let _ = affinity::pin_to(cpu);
             let given_up = caps::keep_only(&[]);
             let goes_on = given_up.is_ok();
             // Who waits for it is there.
-            let _ = tell.send(given_up);
+            let _ = report.send(given_up);
             goes_on.then(|| self.run())
         });
         let worker = Worker {
             shared,
             thread: Some(thread.context(&*what)?),
         };
-        let given_up = told
+        let given_up = reported
             .recv()
             .unwrap_or_else(|gone| Err(io::Error::other(gone)));
         given_up.context(format!("{what} without capabilities"))?;
