@@ -121,7 +121,8 @@ fn keep_settings() -> Result<Exit, Failure> {
 
 fn switch_statistics() -> Result<Exit, Failure> {
     let served = switch::serve().context("cannot switch the kernel's statistics of programs");
-    let served = served.hint("tscap qos --layers starts this command itself");
+    let served =
+        served.hint("a measurement at layers starts this command itself (tscap qos --layers)");
     served.map(|()| Exit::Success)
 }
 

@@ -86,7 +86,7 @@ fn nobody_else_switches_statistics() {
     let mut command = Command::new(tscap_path());
     let done = run(command.arg("switch-statistics").stdin(Stdio::null()), SHORT);
     assert_eq!(done.status.code(), Some(1));
-    let reported = "hint: tscap qos --layers starts this command itself";
+    let reported = "hint: a measurement at layers starts this command itself (tscap qos --layers)";
     assert!(done.stderr.contains(reported), "{}", done.stderr);
 }
 
