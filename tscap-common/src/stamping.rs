@@ -80,9 +80,10 @@ impl Line {
         let upper = units.wrapping_mul(self.rate >> HALF);
         let lower = units.wrapping_mul(self.rate & ((1 << HALF) - 1)) >> HALF;
         let ns = (upper.wrapping_add(lower) + (1 << (HALF - 1))) >> HALF;
-        Some(match ahead < 0 {
-            true => self.real.wrapping_sub(ns),
-            false => self.real.wrapping_add(ns),
+        Some(if ahead < 0 {
+            self.real.wrapping_sub(ns)
+        } else {
+            self.real.wrapping_add(ns)
         })
     }
 }

@@ -148,9 +148,10 @@ fn append<const AT_LAYERS: bool, F: Frame>(
     if !check_bounds_signed(length as i64, 1, i64::from(MOST_BYTES)) {
         return Err(Outcome::TooLong);
     }
-    let (segments, hardware) = match AT_LAYERS {
-        true => (frame.segments(), frame.hardware_stamp()),
-        false => (1, None),
+    let (segments, hardware) = if AT_LAYERS {
+        (frame.segments(), frame.hardware_stamp())
+    } else {
+        (1, None)
     };
     let mask = RING_MASK.load();
     // The frame lies there while its key is computed.
@@ -194,9 +195,10 @@ fn append<const AT_LAYERS: bool, F: Frame>(
         };
         let key = key.unwrap_or(0);
         let end = record.add(total as usize);
-        let (kind, total) = match AT_LAYERS {
-            true => (kind | TIMED, total + SPENT_BYTES as u64),
-            false => (kind, total),
+        let (kind, total) = if AT_LAYERS {
+            (kind | TIMED, total + SPENT_BYTES as u64)
+        } else {
+            (kind, total)
         };
         put(record, TYPE_OFFSET, kind);
         put(record, LENGTH_OFFSET, total as u32);

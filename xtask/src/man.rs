@@ -36,9 +36,10 @@ pub fn main(args: &Args) -> Result<()> {
     )?;
     for name in FOLDERS {
         let [old, new] = [&committed, &out].map(|folder| folder.join(name));
-        match args.check {
-            true => compare(&old, &new)?,
-            false => replace(&old, &new)?,
+        if args.check {
+            compare(&old, &new)?
+        } else {
+            replace(&old, &new)?
         }
     }
     Ok(())

@@ -61,9 +61,10 @@ impl Tally {
         first.run(&mut cargo_test(None))?;
         let targets = mem::take(&mut first.failed_targets);
         let failed = mem::take(&mut first.failed_tests);
-        let tests = match first.is_cut {
-            true => Vec::new(),
-            false => failed.clone(),
+        let tests = if first.is_cut {
+            Vec::new()
+        } else {
+            failed.clone()
         };
         let is_cut = first.is_cut;
         let passed = mem::take(&mut first.passed_before_cut);

@@ -57,9 +57,10 @@ impl Kind {
 
     /// The lengths, for a burst.
     pub fn sizes(self) -> Sizes {
-        match self.is_mix {
-            true => Sizes::Imix,
-            false => Sizes::Same(self.size),
+        if self.is_mix {
+            Sizes::Imix
+        } else {
+            Sizes::Same(self.size)
         }
     }
 

@@ -181,9 +181,10 @@ impl KindReport {
         let title = format!("{}: at set rates", self.name());
         let rates = Table::figures(title, &head, rates.collect());
         let flat_out = flat_out.note(bare).notes(dropped).note(meaning);
-        match self.tools.iter().any(|cells| !cells.paced.is_empty()) {
-            true => (flat_out, Some(rates.notes(failed))),
-            false => (flat_out.notes(failed), None),
+        if self.tools.iter().any(|cells| !cells.paced.is_empty()) {
+            (flat_out, Some(rates.notes(failed)))
+        } else {
+            (flat_out.notes(failed), None)
         }
     }
 

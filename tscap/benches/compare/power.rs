@@ -161,9 +161,10 @@ impl Section for PowerReport {
         let off = (of_runs(|run| run.more_ns.median).median - self.more_ns).abs();
         let noise = of_runs(|run| run.same_ns.max - run.same_ns.min).median / 2.0;
         let noise = noise.min(MORE_OFF_QUICK_NS);
-        let (distinguished, more_off) = match self.quick {
-            true => (TOLD_APART_QUICK, MORE_OFF_QUICK_NS + noise),
-            false => (TOLD_APART, MORE_OFF_NS),
+        let (distinguished, more_off) = if self.quick {
+            (TOLD_APART_QUICK, MORE_OFF_QUICK_NS + noise)
+        } else {
+            (TOLD_APART, MORE_OFF_NS)
         };
         let name = |what| format!("{} ns more: {what}", self.more_ns);
         vec![

@@ -50,9 +50,10 @@ impl Cell {
 
     /// Converters that so many Mpps take: each of several as much as each of two.
     fn needed(&self, mpps: f64) -> u32 {
-        match mpps <= self.each_takes(1) {
-            true => 1,
-            false => ((mpps / self.each_takes(2)).ceil() as u32).max(2),
+        if mpps <= self.each_takes(1) {
+            1
+        } else {
+            ((mpps / self.each_takes(2)).ceil() as u32).max(2)
         }
     }
 }

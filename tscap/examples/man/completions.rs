@@ -119,9 +119,12 @@ fn zsh(generated: String, tscap: &Command) -> String {
         let option = option.trim_start_matches('*');
         let listed = NAMES.iter().find(|(_, longs)| {
             let options = named(tscap.get_subcommands(), longs);
-            let mut heads = options.iter().map(|it| match it.starts_with("--") {
-                true => format!("{it}=["),
-                false => format!("{it}+["),
+            let mut heads = options.iter().map(|it| {
+                if it.starts_with("--") {
+                    format!("{it}=[")
+                } else {
+                    format!("{it}+[")
+                }
             });
             heads.any(|it| option.starts_with(&it))
         });

@@ -48,9 +48,10 @@ impl Console {
     pub fn new(json: bool, stdout_is_free: bool, verbosity: Verbosity) -> io::Result<Self> {
         let stdout = (json && stdout_is_free).then(|| Lines::to(io::stdout()));
         let is_journal = journal::is_stderr();
-        let stderr = match is_journal {
-            true => Lines::to(Journal::open()?),
-            false => Lines::to(io::stderr()),
+        let stderr = if is_journal {
+            Lines::to(Journal::open()?)
+        } else {
+            Lines::to(io::stderr())
         };
         Ok(Self {
             json,
@@ -187,9 +188,10 @@ impl Console {
 
     fn for_machines(&self, event: &impl Serialize) -> Vec<u8> {
         let line = json_line(event);
-        match self.stdout.is_none() && self.is_journal {
-            true => journal::entry(Priority::Info, line.trim_end(), &[]),
-            false => line.into(),
+        if self.stdout.is_none() && self.is_journal {
+            journal::entry(Priority::Info, line.trim_end(), &[])
+        } else {
+            line.into()
         }
     }
 }
@@ -221,10 +223,7 @@ fn clear(standing: usize) -> String {
 
 /// What a read of a clock is called.
 pub(super) fn read_order(is_ordered: bool) -> &'static str {
-    match is_ordered {
-        true => "ordered",
-        false => "unordered",
-    }
+    if is_ordered { "ordered" } else { "unordered" }
 }
 
 #[cfg(test)]

@@ -30,9 +30,10 @@ impl CopyTarget {
         let stdout = stdout.map(File::from);
         let stdout = stdout.context("cannot use standard output")?;
         let is_dash = path.as_os_str() == "-";
-        let before = match is_dash {
-            true => stdout.metadata().ok(),
-            false => fs::metadata(path).ok(),
+        let before = if is_dash {
+            stdout.metadata().ok()
+        } else {
+            fs::metadata(path).ok()
         };
         // /dev/stdout that leads to a file would be another file than standard output.
         let leads_there = |it: &Metadata| stdout.metadata().is_ok_and(|out| is_one(it, &out));
@@ -55,15 +56,14 @@ impl CopyTarget {
         new_mode: u32,
         write: impl FnOnce(&mut File) -> Result<T, E>,
     ) -> Result<T, E> {
-        match self.is_stdout {
-            true => {
-                let written = write(&mut self.stdout)?;
-                if self.stdout.metadata()?.is_file() {
-                    self.stdout.sync_all()?;
-                }
-                Ok(written)
+        if self.is_stdout {
+            let written = write(&mut self.stdout)?;
+            if self.stdout.metadata()?.is_file() {
+                self.stdout.sync_all()?;
             }
-            false => write_whole_by(&self.path, new_mode, write),
+            Ok(written)
+        } else {
+            write_whole_by(&self.path, new_mode, write)
         }
     }
 

@@ -53,13 +53,14 @@ pub(super) fn compile_for_file(source: &FilterSource) -> Result<Filter, Failure>
         matches!(it.operation(), Operation::LoadAbsolute(_))
             && Ancillary::at(it.k) == Some(Ok(Ancillary::Interface))
     });
-    match asks_for_interface {
-        false => Ok(filter),
-        true => Err(Failure::new(format!(
-            "cannot filter a file by {:?}: it asks for the number of an interface, which no file has",
-            filter.expression
-        ))
-        .hint("ifindex is for captures")),
+    if !asks_for_interface {
+        Ok(filter)
+    } else {
+        Err(Failure::new(format!(
+        "cannot filter a file by {:?}: it asks for the number of an interface, which no file has",
+        filter.expression
+    ))
+    .hint("ifindex is for captures"))
     }
 }
 

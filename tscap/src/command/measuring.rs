@@ -100,9 +100,10 @@ pub(super) fn run<T: Kind + Serialize>(
         return Ok(Exit::Aborted);
     };
     let document = LazyCell::new(|| result.document());
-    let text = match shown.json {
-        true => json_line(&result),
-        false => document.text(layout(shown.is_whole)),
+    let text = if shown.json {
+        json_line(&result)
+    } else {
+        document.text(layout(shown.is_whole))
     };
     print(&text)?;
     if let Some(path) = shown.report {

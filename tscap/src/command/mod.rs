@@ -100,16 +100,15 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
 pub fn say_failure(failure: &Failure) {
     let text = format!("tscap: {failure}");
     // Nobody may be left to read it.
-    let _ = match journal::is_stderr() {
-        true => Journal::open().and_then(|mut journal| {
+    let _ = if journal::is_stderr() {
+        Journal::open().and_then(|mut journal| {
             let entry = journal::entry(journal::Priority::Error, &text, &[]);
             journal.write_all(&entry)
-        }),
+        })
+    } else {
         // In one write, for a reader that takes what is there (Wireshark).
-        false => {
-            let text = terminal::fitted(&text, std::io::stderr());
-            std::io::stderr().write_all(format!("{text}\n").as_bytes())
-        }
+        let text = terminal::fitted(&text, std::io::stderr());
+        std::io::stderr().write_all(format!("{text}\n").as_bytes())
     };
 }
 

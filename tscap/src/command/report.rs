@@ -153,13 +153,14 @@ fn digest_of(from: impl BufRead, path: &Path) -> Result<Digest, Failure> {
 
 /// A page must not take the place of what it is drawn of.
 pub(super) fn check_apart(saved: &Path, report: &Path) -> Result<(), Failure> {
-    match is_same(saved, report) {
-        false => Ok(()),
-        true => Err(Failure::new(format!(
+    if !is_same(saved, report) {
+        Ok(())
+    } else {
+        Err(Failure::new(format!(
             "cannot write the report over {}, which it is drawn of",
             saved.display()
         ))
-        .hint("give the report another file")),
+        .hint("give the report another file"))
     }
 }
 

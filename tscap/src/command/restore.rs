@@ -18,9 +18,10 @@ pub(super) fn run() -> Result<Exit, Failure> {
     let mut text = report.done.join("\n");
     text.push('\n');
     tell(&text)?;
-    Ok(match report.problems.is_empty() {
-        true => Exit::Success,
-        false => Exit::Fault,
+    Ok(if report.problems.is_empty() {
+        Exit::Success
+    } else {
+        Exit::Fault
     })
 }
 
@@ -57,9 +58,10 @@ fn restore(folder: &JournalFolder, files: &KernelFiles) -> Result<Report, Failur
     }
     if report.done.is_empty() && report.problems.is_empty() {
         let is_root = nix::unistd::geteuid().is_root();
-        report.done.push(match is_root {
-            true => "nothing to restore".into(),
-            false => "nothing of this user's to restore (of root's captures: as root)".into(),
+        report.done.push(if is_root {
+            "nothing to restore".into()
+        } else {
+            "nothing of this user's to restore (of root's captures: as root)".into()
         });
     }
     Ok(report)

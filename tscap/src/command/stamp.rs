@@ -70,9 +70,10 @@ async fn session(plan: &StampPlan) -> Result<Exit, Failure> {
         console.error("the counters of the programs do not add up: please report this");
         return Ok(Exit::DoesNotAddUp);
     }
-    Ok(match stop.is_wanted() {
-        true => Exit::Success,
-        false => Exit::Fault,
+    Ok(if stop.is_wanted() {
+        Exit::Success
+    } else {
+        Exit::Fault
     })
 }
 

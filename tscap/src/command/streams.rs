@@ -14,13 +14,15 @@ use tscap_streams::{CaptureError, Sent, StreamReport, read};
 /// [`Exit::Fault`] if only a part of the file can be read.
 pub(super) fn run(path: &Path, is_whole: bool, json: bool) -> Result<Exit, Failure> {
     let report = report(path)?;
-    print(&match json {
-        true => json_line(&report),
-        false => streams_document(&report).text(layout(is_whole)),
+    print(&if json {
+        json_line(&report)
+    } else {
+        streams_document(&report).text(layout(is_whole))
     })?;
-    Ok(match report.is_whole {
-        true => Exit::Success,
-        false => Exit::Fault,
+    Ok(if report.is_whole {
+        Exit::Success
+    } else {
+        Exit::Fault
     })
 }
 

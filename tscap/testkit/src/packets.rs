@@ -72,9 +72,10 @@ fn block(bytes: &[u8]) -> io::Result<Option<&[u8]>> {
     let Some(block) = bytes.get(..length) else {
         return Ok(None);
     };
-    match word(block, length - 4) as usize == length {
-        true => Ok(Some(block)),
-        false => Err(broken("a block whose two lengths differ")),
+    if word(block, length - 4) as usize == length {
+        Ok(Some(block))
+    } else {
+        Err(broken("a block whose two lengths differ"))
     }
 }
 

@@ -141,12 +141,12 @@ fn faults(tscap: &Command, text: &str, of: Bare) -> Vec<String> {
     // What is quoted is a command or an option by itself; between two of them is a sentence.
     for (number, part) in text.split('`').enumerate() {
         let is_quoted = number % 2 == 1 && text.matches('`').count().is_multiple_of(2);
-        let sentences: Vec<_> = match is_quoted {
-            true => part.split('|').collect(),
-            false => part
-                .split([';', ')', '|', '\n'])
+        let sentences: Vec<_> = if is_quoted {
+            part.split('|').collect()
+        } else {
+            part.split([';', ')', '|', '\n'])
                 .flat_map(|it| it.split(". "))
-                .collect(),
+                .collect()
         };
         for sentence in sentences {
             let words: Vec<_> = sentence.split_whitespace().collect();
@@ -277,9 +277,10 @@ fn parse(words: &[&str], faults: &mut Vec<String>) {
 fn bare(word: &str) -> &str {
     let word = word.trim_start_matches(['(', '"', '\'', '[', '*', '/']);
     let word = word.trim_end_matches([')', '"', '\'', ',', ':', ';', '*', '|']);
-    match word.ends_with("..") {
-        true => word,
-        false => word.trim_end_matches(['.', ']', '?']),
+    if word.ends_with("..") {
+        word
+    } else {
+        word.trim_end_matches(['.', ']', '?'])
     }
 }
 
@@ -344,10 +345,12 @@ fn every_command_and_option_that_is_named_exists() {
     let mut all = Vec::new();
     for Text { file, line, text } in texts() {
         let is_of_others = OF_OTHERS.iter().any(|it| file.starts_with(it));
-        let of = match file.extension().is_some_and(|it| it == "rs") {
-            _ if is_of_others => Bare::Any,
-            true => Bare::Own,
-            false => Bare::Known,
+        let of = if is_of_others {
+            Bare::Any
+        } else if file.extension().is_some_and(|it| it == "rs") {
+            Bare::Own
+        } else {
+            Bare::Known
         };
         for fault in faults(&tscap, &text, of) {
             all.push(format!("{}:{line}: {fault}", file.display()));

@@ -82,9 +82,10 @@ fn main() -> ExitCode {
         let rig = Arc::clone(&rig);
         Trial::test(*name, move || {
             // A check that failed poisons it, which matters to no other.
-            let (_alone, _beside) = match name.starts_with("clock::") {
-                true => (Some(ROOM.write()), None),
-                false => (None, Some(ROOM.read())),
+            let (_alone, _beside) = if name.starts_with("clock::") {
+                (Some(ROOM.write()), None)
+            } else {
+                (None, Some(ROOM.read()))
             };
             check(&rig);
             Ok(())

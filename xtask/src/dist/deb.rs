@@ -110,9 +110,10 @@ fn bytes(folder: &Path) -> Result<u64> {
     for entry in fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))? {
         let entry = entry?;
         let kind = entry.file_type()?;
-        sum += match kind.is_dir() {
-            true => bytes(&entry.path())?,
-            false => entry.metadata()?.len(),
+        sum += if kind.is_dir() {
+            bytes(&entry.path())?
+        } else {
+            entry.metadata()?.len()
         };
     }
     Ok(sum)

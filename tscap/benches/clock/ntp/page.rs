@@ -41,9 +41,10 @@ fn over_period(all: &[Series]) -> Figure {
                 let (_, spread) = &series.of_each[clock].quantiles_us[quantile];
                 (series.period_s as f64, spread.median)
             };
-            let (shape, name) = match is_median {
-                true => (Shape::Marked, all[0].of_each[clock].clock),
-                false => (Shape::Line, ""),
+            let (shape, name) = if is_median {
+                (Shape::Marked, all[0].of_each[clock].clock)
+            } else {
+                (Shape::Line, "")
             };
             curves.push(Curve {
                 name: name.to_owned(),

@@ -400,9 +400,10 @@ fn say_later(link: &Link, attachment: &Attachment, turns_off: bool, reporter: &m
         ),
         (Some(refusal), None) => format!("no native XDP ({}); ", chain(refusal)),
     };
-    let advice = match turns_off {
-        true => "",
-        false => "; --offloads off turns GRO off for the capture",
+    let advice = if turns_off {
+        ""
+    } else {
+        "; --offloads off turns GRO off for the capture"
     };
     reporter.warning(&format!(
         "{name}: {why}stamps are taken in the network stack, at {at}, where frames may be \

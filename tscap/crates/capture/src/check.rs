@@ -213,9 +213,10 @@ impl Machine {
     /// Most interfaces that the capture can be on.
     pub fn most_interfaces(&self) -> usize {
         let now = self.interfaces.now.len();
-        match self.interfaces.selection.is_open() {
-            false => now,
-            true => now.max(most_interfaces(self.possible_cpus as usize)),
+        if !self.interfaces.selection.is_open() {
+            now
+        } else {
+            now.max(most_interfaces(self.possible_cpus as usize))
         }
     }
 }

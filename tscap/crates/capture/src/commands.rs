@@ -68,15 +68,14 @@ pub(super) fn check(program: &Path) -> Result<(), Failure> {
     let can_run = |path: &Path| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
     // As execvp(3) looks for it.
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = match program.as_os_str().as_encoded_bytes().contains(&b'/') {
-        true => candidate(&mut [program.to_owned()].into_iter(), can_run),
-        false => {
-            let mut folders = std::env::split_paths(&path);
-            candidate(
-                &mut folders.by_ref().map(|folder| folder.join(program)),
-                can_run,
-            )
-        }
+    let found = if program.as_os_str().as_encoded_bytes().contains(&b'/') {
+        candidate(&mut [program.to_owned()].into_iter(), can_run)
+    } else {
+        let mut folders = std::env::split_paths(&path);
+        candidate(
+            &mut folders.by_ref().map(|folder| folder.join(program)),
+            can_run,
+        )
     };
     match found {
         Some((_, true)) => Ok(()),
@@ -115,10 +114,11 @@ fn candidate(
 fn not_runnable(path: &Path) -> Failure {
     let shown = path.display();
     let what = format!("cannot run {shown} on complete files");
-    match path.is_dir() {
-        true => Failure::new(format!("{what}: it is a folder")).hint("give a program in it"),
-        false => Failure::new(format!("{what}: this user may not execute it"))
-            .hint(format!("chmod +x {shown}")),
+    if path.is_dir() {
+        Failure::new(format!("{what}: it is a folder")).hint("give a program in it")
+    } else {
+        Failure::new(format!("{what}: this user may not execute it"))
+            .hint(format!("chmod +x {shown}"))
     }
 }
 

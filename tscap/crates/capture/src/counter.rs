@@ -158,9 +158,10 @@ impl Cpu {
                         warning: None,
                     };
                 }
-                let why = match was_unstable {
-                    true => "its TSC event has a constant offset to the TSC again",
-                    false => "its TSC event has paused, as when somebody else opens one",
+                let why = if was_unstable {
+                    "its TSC event has a constant offset to the TSC again"
+                } else {
+                    "its TSC event has paused, as when somebody else opens one"
                 };
                 (now, why.into())
             }

@@ -101,9 +101,10 @@ fn expected_disturbance(
         (Some(Disturbance::NewQueues), false) | (_, true) => Severity::Note,
         (_, false) => Severity::Detail,
     };
-    let route = match carries_default_route {
-        true => ", and the default route goes through it",
-        false => "",
+    let route = if carries_default_route {
+        ", and the default route goes through it"
+    } else {
+        ""
     };
     let words = disturbance_in_words(driver);
     let text =

@@ -171,15 +171,14 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
     ) -> Result<Option<T>, Failure> {
         let writes = Arc::clone(&self.parts.writers.each[writer].shared.writes);
         let asked = (&mut self.is_asked, &mut self.asked);
-        match until_finished(&thread, &writes, asked, self.reporter).await {
-            true => joined(thread).map(Some),
-            false => {
-                self.reporter.error(
-                    "aborted: the output does not let go: frames that are not written are lost, \
-                     and the file may end within a block",
-                );
-                Ok(None)
-            }
+        if until_finished(&thread, &writes, asked, self.reporter).await {
+            joined(thread).map(Some)
+        } else {
+            self.reporter.error(
+                "aborted: the output does not let go: frames that are not written are lost, \
+                 and the file may end within a block",
+            );
+            Ok(None)
         }
     }
 
@@ -197,14 +196,13 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
                 other.shared.writes.end_waiting();
             }
         }
-        match has_returned {
-            true => joined(thread).map(Some),
-            false => {
-                let file = &self.parts.writers.each[writer].target;
-                self.reporter
-                    .error(&not_intact(file, &CloseError::NotAwaited));
-                Ok(None)
-            }
+        if has_returned {
+            joined(thread).map(Some)
+        } else {
+            let file = &self.parts.writers.each[writer].target;
+            self.reporter
+                .error(&not_intact(file, &CloseError::NotAwaited));
+            Ok(None)
         }
     }
 

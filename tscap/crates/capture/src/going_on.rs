@@ -77,9 +77,10 @@ pub fn drop_other_privileges(
         needed.push(Capability::NetAdmin);
         leave_to_keeper(changes, is_elsewhere)?;
     }
-    let account = match makes_files {
-        true => None,
-        false => default_account()?,
+    let account = if makes_files {
+        None
+    } else {
+        default_account()?
     };
     let lacking = caps::missing(&caps::TO_BECOME);
     let lacking = lacking.context("cannot read this process's capabilities")?;

@@ -54,9 +54,10 @@ pub(crate) fn find_usable_in(
 ) -> Result<Link, Failure> {
     let link = find(name, task)?;
     check_frames(&link, (name, task), kinds, directions(&link))?;
-    match link.is_up {
-        true => Ok(link),
-        false => Err(Failure::new(format!("cannot {task} {name}: it is down"))
-            .hint(format!("ip link set dev {name} up"))),
+    if link.is_up {
+        Ok(link)
+    } else {
+        Err(Failure::new(format!("cannot {task} {name}: it is down"))
+            .hint(format!("ip link set dev {name} up")))
     }
 }

@@ -276,9 +276,10 @@ impl LiveLink {
         let mut state = self.state();
         state.look();
         let lost = state.untold.take()?;
-        Some(match state.is_gone() {
-            true => Loss::Interface,
-            false => Loss::Program(lost),
+        Some(if state.is_gone() {
+            Loss::Interface
+        } else {
+            Loss::Program(lost)
         })
     }
 

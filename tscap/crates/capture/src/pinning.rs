@@ -70,9 +70,10 @@ fn beside_receiving(plan: &Capture, machine: &Machine) -> Option<String> {
         ),
     };
     let is_free = |cpu: &u32| !machine.receiving_cpus.contains(cpu);
-    let other = match machine.ring_cpus.iter().any(is_free) {
-        true => "--converter-cpu gives it another one, ",
-        false => "",
+    let other = if machine.ring_cpus.iter().any(is_free) {
+        "--converter-cpu gives it another one, "
+    } else {
+        ""
     };
     let warning = format!(
         "the converter runs on CPU {converter}, {receives}: each takes time from the other \

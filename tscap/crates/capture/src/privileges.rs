@@ -168,14 +168,15 @@ fn needed_later(interfaces: &Interfaces, links: &LiveLinks, path: StampPath) -> 
 fn find_user(name: &str) -> Result<Account, Failure> {
     let account = Account::find(name).context(format!("cannot look up the user {name}"))?;
     let Some(account) = account else {
-        return Err(match has_list(USERS) {
-            true => Failure::new(format!("cannot go on as {name}: there is no such user")).hint(
+        return Err(if has_list(USERS) {
+            Failure::new(format!("cannot go on as {name}: there is no such user")).hint(
                 "give -Z a user of this machine, or make one: `adduser --system --group tscap`",
-            ),
-            false => Failure::new(format!(
+            )
+        } else {
+            Failure::new(format!(
                 "cannot go on as {name}: there is no list of users ({USERS})"
             ))
-            .hint("-Z root stays root; or give this container the file"),
+            .hint("-Z root stays root; or give this container the file")
         });
     };
     if account.uid != geteuid() && !geteuid().is_root() {
@@ -197,15 +198,18 @@ fn find_number(uid: Uid) -> Result<Option<Account>, Failure> {
 
 fn find_group(name: &str) -> Result<Gid, Failure> {
     let found = group(name).context(format!("cannot look up the group {name}"))?;
-    found.ok_or_else(|| match has_list(GROUPS) {
-        true => Failure::new(format!(
-            "cannot give files to {name}: there is no such group"
-        ))
-        .hint("give --group a group of this machine: getent group lists them"),
-        false => Failure::new(format!(
-            "cannot give files to {name}: there is no list of groups ({GROUPS})"
-        ))
-        .hint("leave out --group; or give this container the file"),
+    found.ok_or_else(|| {
+        if has_list(GROUPS) {
+            Failure::new(format!(
+                "cannot give files to {name}: there is no such group"
+            ))
+            .hint("give --group a group of this machine: getent group lists them")
+        } else {
+            Failure::new(format!(
+                "cannot give files to {name}: there is no list of groups ({GROUPS})"
+            ))
+            .hint("leave out --group; or give this container the file")
+        }
     })
 }
 

@@ -56,13 +56,12 @@ impl Interfaces {
     pub fn find(plan: &Capture) -> Result<Self, Failure> {
         let selection = Selection::of(plan)?;
         let scopes = Scope::open_all(&plan.namespaces, "capture")?;
-        let watches = match selection.is_open() {
-            true => {
-                // Some for each interface.
-                process::allow_most_files();
-                watch(&scopes)?
-            }
-            false => Vec::new(),
+        let watches = if selection.is_open() {
+            // Some for each interface.
+            process::allow_most_files();
+            watch(&scopes)?
+        } else {
+            Vec::new()
         };
         Ok(Self {
             now: selection.find(&scopes)?,

@@ -52,9 +52,10 @@ impl Stop {
 
     /// The reason to end where `late` was found too: a fault outweighs what was wanted.
     pub(super) fn or_worse(self, late: Self) -> Self {
-        match self.is_wanted() && !late.is_wanted() {
-            true => late,
-            false => self,
+        if self.is_wanted() && !late.is_wanted() {
+            late
+        } else {
+            self
         }
     }
 

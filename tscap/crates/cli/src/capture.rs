@@ -477,9 +477,10 @@ impl CaptureArgs {
         if is_view && rotation.is_some() {
             return Err(no_file("-C, -G and -b"));
         }
-        let target = match path.as_os_str() == "-" {
-            true => Target::Stdout,
-            false => Target::Path(path),
+        let target = if path.as_os_str() == "-" {
+            Target::Stdout
+        } else {
+            Target::Path(path)
         };
         if self.io == Io::Direct && (is_view || target == Target::Stdout) {
             let message = "--io direct is for files: give -w the name of one";

@@ -117,9 +117,10 @@ impl CompareArgs {
     pub(super) fn into_plan(self) -> Plan {
         if self.observer {
             return Plan::Observer(ObserverPlan {
-                amount: match self.quick {
-                    true => observer::Amount::QUICK,
-                    false => observer::Amount::DEFAULT,
+                amount: if self.quick {
+                    observer::Amount::QUICK
+                } else {
+                    observer::Amount::DEFAULT
                 },
                 cpu: self.cpu,
                 json: self.json,

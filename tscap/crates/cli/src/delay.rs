@@ -297,9 +297,10 @@ impl DelayArgs {
             json: self.json,
             verbose: self.verbose,
             report: self.report,
-            verbosity: match self.quiet {
-                true => Verbosity::Quiet,
-                false => Verbosity::Normal,
+            verbosity: if self.quiet {
+                Verbosity::Quiet
+            } else {
+                Verbosity::Normal
             },
         })))
     }

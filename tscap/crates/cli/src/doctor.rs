@@ -81,9 +81,10 @@ impl DoctorArgs {
             interface: self.interface,
             verbose: self.verbose,
             json: self.json,
-            fix: self.fix.then_some(match self.yes {
-                true => FixChoice::Do,
-                false => FixChoice::Tell,
+            fix: self.fix.then_some(if self.yes {
+                FixChoice::Do
+            } else {
+                FixChoice::Tell
             }),
         })
     }

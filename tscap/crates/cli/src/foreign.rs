@@ -243,9 +243,12 @@ fn option(names: &'static str, reply: Reply) -> Arg {
         TakenWith(values, sentence) => arg
             .action(ArgAction::Append)
             .value_name("VALUE")
-            .value_parser(move |value: &str| match values.contains(&value) {
-                true => Ok(value.to_owned()),
-                false => Err(sentence),
+            .value_parser(move |value: &str| {
+                if values.contains(&value) {
+                    Ok(value.to_owned())
+                } else {
+                    Err(sentence)
+                }
             }),
         // Whether it has a value is nothing to the answer.
         Answer(_) => arg.action(ArgAction::Append).num_args(0..=1),

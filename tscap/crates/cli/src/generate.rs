@@ -301,9 +301,10 @@ impl GenArgs {
     }
 
     fn echo_plan(&self) -> EchoPlan {
-        let all = match self.ipv6 {
-            true => Ipv6Addr::UNSPECIFIED.into(),
-            false => Ipv4Addr::UNSPECIFIED.into(),
+        let all = if self.ipv6 {
+            Ipv6Addr::UNSPECIFIED.into()
+        } else {
+            Ipv4Addr::UNSPECIFIED.into()
         };
         let address = self.address.unwrap_or(all);
         EchoPlan {

@@ -239,9 +239,10 @@ pub struct AskedInterfaces {
 
 impl QosArgs {
     fn verbosity(&self) -> Verbosity {
-        match self.quiet {
-            true => Verbosity::Quiet,
-            false => Verbosity::Normal,
+        if self.quiet {
+            Verbosity::Quiet
+        } else {
+            Verbosity::Normal
         }
     }
 

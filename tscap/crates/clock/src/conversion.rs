@@ -57,9 +57,10 @@ impl OffsetConversion {
     /// The wall-clock time of a stamp.
     #[inline]
     pub fn to_real(&self, stamp: RawStamp) -> RealNs {
-        stamp.to_real(match stamp >= self.from {
-            true => self.current,
-            false => self.earlier,
+        stamp.to_real(if stamp >= self.from {
+            self.current
+        } else {
+            self.earlier
         })
     }
 }

@@ -251,9 +251,10 @@ fn straight(
         let start = match pieces.last_mut() {
             None => Some(Start::First),
             Some(_) if is_lost => Some(Start::LeftOut),
-            Some(piece) if piece.is_hole_until(reading.at.0) => Some(match sample.bend {
-                true => Start::LeftOut,
-                false => Start::First,
+            Some(piece) if piece.is_hole_until(reading.at.0) => Some(if sample.bend {
+                Start::LeftOut
+            } else {
+                Start::First
             }),
             Some(_) if sample.bend => Some(Start::Bend),
             Some(piece) => piece.take(&reading, least_room_ns).err(),

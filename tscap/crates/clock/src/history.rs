@@ -94,9 +94,10 @@ impl History {
             let mut of = samples_of(segment, samples).iter();
             of.any(|sample| !sample.allows(segment.mono_to_real))
         };
-        match segments.iter().any(contradicts) {
-            true => Err(Impossible("an offset that its own readings exclude")),
-            false => Ok(self),
+        if segments.iter().any(contradicts) {
+            Err(Impossible("an offset that its own readings exclude"))
+        } else {
+            Ok(self)
         }
     }
 }
@@ -241,9 +242,10 @@ mod tests {
                 low: offset,
                 high: offset,
             };
-            match apart.abs() > 20 {
-                true => refuses(&segments, &[sample(200)], excluded),
-                false => assert!(checked(&segments, &[sample(200)]).is_ok()),
+            if apart.abs() > 20 {
+                refuses(&segments, &[sample(200)], excluded)
+            } else {
+                assert!(checked(&segments, &[sample(200)]).is_ok())
             }
         }
         let backwards = "a segment that ends before it begins";

@@ -22,9 +22,10 @@ impl LiveBounds {
             Some((before, sample.live_bound_ns?))
         });
         let seconds: Vec<_> = seconds.collect();
-        match has_jumped || !seconds.is_sorted_by_key(|(at, _)| *at) {
-            true => Self::default(),
-            false => Self { seconds },
+        if has_jumped || !seconds.is_sorted_by_key(|(at, _)| *at) {
+            Self::default()
+        } else {
+            Self { seconds }
         }
     }
 

@@ -72,9 +72,10 @@ impl NsPerCycle {
     /// How long a coarse counter shows one value, ns, rounded up; 0 of one that counts
     /// nanoseconds or less, where the rounding of times to nanoseconds covers that.
     pub(super) fn count_ns(self) -> u64 {
-        match self > Self::ONE {
-            true => self.0.div_ceil(Self::ONE.0),
-            false => 0,
+        if self > Self::ONE {
+            self.0.div_ceil(Self::ONE.0)
+        } else {
+            0
         }
     }
 

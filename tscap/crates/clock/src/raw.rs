@@ -118,9 +118,10 @@ impl Allowed {
         let joined = self.join(latest);
         let farthest = self.low / FARTHEST_RATE;
         let is_near = latest.low.abs_diff(self.low) <= farthest;
-        match latest.readings < CONFIRMED && self.meet(latest).is_none() && is_near {
-            true => joined.either(latest),
-            false => joined,
+        if latest.readings < CONFIRMED && self.meet(latest).is_none() && is_near {
+            joined.either(latest)
+        } else {
+            joined
         }
     }
 

@@ -42,13 +42,15 @@ pub(super) fn kernel(files: &KernelFiles) -> Check {
                 smaller.push(format!("net.core.{name}={usual}"));
             }
         }
-        let found = match found.is_empty() {
-            true => "not shown in this network namespace".to_owned(),
-            false => found.join(", "),
+        let found = if found.is_empty() {
+            "not shown in this network namespace".to_owned()
+        } else {
+            found.join(", ")
         };
-        Ok(match smaller.is_empty() {
-            true => KERNEL.good(found),
-            false => KERNEL.warning(found, fix(format!("sysctl -w {}", smaller.join(" ")))),
+        Ok(if smaller.is_empty() {
+            KERNEL.good(found)
+        } else {
+            KERNEL.warning(found, fix(format!("sysctl -w {}", smaller.join(" "))))
         })
     })
 }
@@ -65,9 +67,10 @@ pub(super) fn ring(interface: &Interface) -> Check {
         Ok(None) => RING.good("the driver has no such setting"),
         Ok(Some(ring)) => {
             let found = format!("{} frames a queue, of {} at most", ring.frames, ring.most);
-            match ring.frames < ring.most {
-                true => RING.warning(found, fix(format!("ethtool -G {name} rx {}", ring.most))),
-                false => RING.good(found),
+            if ring.frames < ring.most {
+                RING.warning(found, fix(format!("ethtool -G {name} rx {}", ring.most)))
+            } else {
+                RING.good(found)
             }
         }
         Err(error) => RING.warning(

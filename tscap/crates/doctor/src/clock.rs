@@ -51,12 +51,11 @@ pub(super) fn tsc(files: &KernelFiles) -> Check {
         let missing: Vec<_> = needed.iter().filter(|flag| !flags.has(flag)).collect();
         Ok(if let [first, more @ ..] = &missing[..] {
             let more: String = more.iter().map(|flag| format!(" and no {flag}")).collect();
-            let remedy = match flags.is_virtual() {
-                true => {
-                    "take --clock ktime, or let the host give this machine an invariant TSC \
-                     (QEMU: -cpu host,migratable=no,+invtsc)"
-                }
-                false => "take --clock ktime: this CPU has no better counter",
+            let remedy = if flags.is_virtual() {
+                "take --clock ktime, or let the host give this machine an invariant TSC \
+                 (QEMU: -cpu host,migratable=no,+invtsc)"
+            } else {
+                "take --clock ktime: this CPU has no better counter"
             };
             TSC.warning(format!("this CPU has no {first}{more}"), advice(remedy))
         } else if !tsc::is_offered(files)? {
@@ -84,11 +83,10 @@ pub(super) fn source(files: &KernelFiles) -> Check {
                 fix(format!("echo tsc > /sys/{FOLDER}/current_clocksource")),
             )
         } else {
-            let remedy = match Flags::read(files)?.is_virtual() {
-                true => "it can't be chosen from inside: the host must offer an invariant TSC",
-                false => {
-                    "`dmesg | grep -i -e tsc -e clocksource` says why the kernel gave up the TSC"
-                }
+            let remedy = if Flags::read(files)?.is_virtual() {
+                "it can't be chosen from inside: the host must offer an invariant TSC"
+            } else {
+                "`dmesg | grep -i -e tsc -e clocksource` says why the kernel gave up the TSC"
             };
             SOURCE.warning(
                 format!("{current}; the kernel offers no tsc"),
@@ -114,9 +112,10 @@ pub(super) fn sync(files: &KernelFiles, clock: &Result<KernelClock, String>) -> 
         if clock.synchronised && clock.max_error_ns <= LARGEST_ERROR_NS {
             return Ok(SYNC.good(format!("synchronised, {error} as the kernel says")));
         }
-        let state = match clock.synchronised {
-            true => format!("synchronised, but only {error}"),
-            false => "unsynchronised: no bound to UTC".into(),
+        let state = if clock.synchronised {
+            format!("synchronised, but only {error}")
+        } else {
+            "unsynchronised: no bound to UTC".into()
         };
         let names = DAEMONS.map(|(name, _)| name);
         let running = process::running(files, &names)?;
@@ -125,9 +124,10 @@ pub(super) fn sync(files: &KernelFiles, clock: &Result<KernelClock, String>) -> 
             let look = look.map_or("", |(_, look)| look);
             return Ok(SYNC.warning(format!("{state}; {name} runs"), fix(look)));
         }
-        let remedy = match process::has_systemd(files)? {
-            true => fix("timedatectl set-ntp true"),
-            false => advice("start a time daemon, chronyd for instance"),
+        let remedy = if process::has_systemd(files)? {
+            fix("timedatectl set-ntp true")
+        } else {
+            advice("start a time daemon, chronyd for instance")
         };
         Ok(SYNC.warning(format!("{state}; no time daemon runs"), remedy))
     })

@@ -55,11 +55,12 @@ pub(super) fn governor(files: &KernelFiles) -> Check {
         let cpus: Vec<_> = slow.iter().map(|(cpu, _)| *cpu).collect();
         let found = format!("{first} on CPUs {}", cpu_list::list(&cpus));
         let offers_it = choices.split_whitespace().any(|it| it == "performance");
-        let remedy = match offers_it {
-            true => fix(format!(
+        let remedy = if offers_it {
+            fix(format!(
                 "echo performance | tee /sys/{CPUS}/cpu*/cpufreq/scaling_governor"
-            )),
-            false => advice("the kernel has no governor `performance`: build or load it"),
+            ))
+        } else {
+            advice("the kernel has no governor `performance`: build or load it")
         };
         Ok(GOVERNOR.warning(found, remedy))
     })
@@ -92,9 +93,10 @@ pub(super) fn irqbalance(files: &KernelFiles) -> Check {
         Ok(match process::running(files, &["irqbalance"])? {
             None => IRQBALANCE.good("does not run"),
             Some((pid, _)) => {
-                let command = match process::has_systemd(files)? {
-                    true => "systemctl stop irqbalance".into(),
-                    false => format!("kill {pid}"),
+                let command = if process::has_systemd(files)? {
+                    "systemctl stop irqbalance".into()
+                } else {
+                    format!("kill {pid}")
                 };
                 IRQBALANCE.warning(format!("runs, process {pid}"), fix(command))
             }

@@ -35,12 +35,13 @@ pub(super) fn version(files: &KernelFiles, ktime: bool, tai: bool) -> Check {
 /// Whether rings keep their one producer.
 pub(super) fn preemption(files: &KernelFiles) -> Check {
     PREEMPTION.by_files(|| {
-        Ok(match system::is_preempt_rt(files)? {
-            false => PREEMPTION.good("not PREEMPT_RT"),
-            true => PREEMPTION.bad(
+        Ok(if !system::is_preempt_rt(files)? {
+            PREEMPTION.good("not PREEMPT_RT")
+        } else {
+            PREEMPTION.bad(
                 "PREEMPT_RT: captures are refused",
                 advice("boot a kernel without PREEMPT_RT"),
-            ),
+            )
         })
     })
 }

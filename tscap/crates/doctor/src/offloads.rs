@@ -53,9 +53,10 @@ pub(super) fn hiding(interface: &Interface) -> Check {
             });
         }
     }
-    let mut found = match names.is_empty() {
-        true => String::new(),
-        false => format!("on: {}; ", names.join(", ")),
+    let mut found = if names.is_empty() {
+        String::new()
+    } else {
+        format!("on: {}; ", names.join(", "))
     };
     if tags == VlanTags::Unknown {
         found += UNKNOWN_TAGS;
@@ -104,12 +105,13 @@ pub(super) fn coalescing(interface: &Interface) -> Check {
         "rx-usecs {}, rx-frames {}{adaptive}",
         set.rx_usecs, set.rx_frames
     );
-    match switches.is_empty() {
-        true => COALESCING.good(found),
-        false => COALESCING.warning(
+    if switches.is_empty() {
+        COALESCING.good(found)
+    } else {
+        COALESCING.warning(
             found,
             fix(format!("ethtool -C {}{switches}", interface.link.name)),
-        ),
+        )
     }
 }
 

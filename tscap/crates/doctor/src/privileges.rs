@@ -97,12 +97,13 @@ fn promiscuous(privileges: &Privileges) -> Check {
 
 /// Whether it can steer interrupts.
 fn changes(privileges: &Privileges) -> Check {
-    match privileges.is_root {
-        true => CHANGES.good("root"),
-        false => CHANGES.warning(
+    if privileges.is_root {
+        CHANGES.good("root")
+    } else {
+        CHANGES.warning(
             "not root: no --rx-cpu",
             advice("start tscap capture as root for it: with -Z USER it goes on as you"),
-        ),
+        )
     }
 }
 

@@ -74,14 +74,15 @@ fn rx_queues(files: &KernelFiles, interface: &Interface) -> Check {
         let irqs = irq::of_interface(files, name)?;
         if irqs.is_empty() {
             let device = class_net::folder(files, name).join("device");
-            return Ok(match device.exists() {
-                false => QUEUES.good(format!(
+            return Ok(if !device.exists() {
+                QUEUES.good(format!(
                     "{count} without interrupts: frames come in on their sender's CPU"
-                )),
-                true => QUEUES.warning(
+                ))
+            } else {
+                QUEUES.warning(
                     format!("{count}, whose interrupts are not known by their names"),
                     advice("look for them in /proc/interrupts, and give each one CPU"),
-                ),
+                )
             });
         }
         let routed = routed(files, irqs)?;

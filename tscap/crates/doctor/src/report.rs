@@ -113,9 +113,10 @@ impl Report {
     fn named(&self, verdict: Verdict) -> String {
         let checks = self.checks.iter().filter(|check| check.verdict == verdict);
         let ids: Vec<_> = checks.map(|check| check.id).collect();
-        match ids.is_empty() {
-            true => String::new(),
-            false => format!(": {}", ids.join(", ")),
+        if ids.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", ids.join(", "))
         }
     }
 }
@@ -126,15 +127,16 @@ fn lines(check: &Check, id_width: usize, width: Option<usize>) -> String {
     let (verdict, id) = (name(check.verdict), check.id);
     let beside = VERDICT_WIDTH + id_width + 2;
     let is_narrow = width.is_some_and(|width| width < beside + NARROWEST);
-    let (margin, head) = match is_narrow {
-        true => (
+    let (margin, head) = if is_narrow {
+        (
             "  ".to_owned(),
             format!("{style}{verdict}{style:#} {id}\n  "),
-        ),
-        false => (
+        )
+    } else {
+        (
             " ".repeat(beside),
             format!("{style}{verdict:VERDICT_WIDTH$}{style:#} {id:id_width$} "),
-        ),
+        )
     };
     let dim = Style::new().dimmed();
     let found = folded(&check.found, &margin, width);

@@ -37,9 +37,10 @@ pub fn hypervisor(files: &KernelFiles) -> Result<Option<String>, KernelFileError
         .flatten()
         .filter(|it| !it.is_empty())
         .collect();
-    Ok(Some(match words.is_empty() {
-        true => "of an unknown kind".into(),
-        false => words.join(", "),
+    Ok(Some(if words.is_empty() {
+        "of an unknown kind".into()
+    } else {
+        words.join(", ")
     }))
 }
 
@@ -50,9 +51,10 @@ pub(super) fn machine(files: &KernelFiles) -> Check {
         let Some(name) = hypervisor(files)? else {
             return Ok(VIRTUALISATION.good("none: no hypervisor shows itself"));
         };
-        let inner = match flags.has("vmx") || flags.has("svm") {
-            true => ", which may run others inside itself (vmx or svm)",
-            false => "",
+        let inner = if flags.has("vmx") || flags.has("svm") {
+            ", which may run others inside itself (vmx or svm)"
+        } else {
+            ""
         };
         let found =
             format!("a virtual machine ({name}){inner}; whether nested can't be seen from inside");
@@ -73,12 +75,13 @@ pub(super) fn steal(files: &KernelFiles) -> Check {
             ));
         };
         let found = format!("{percent:.1} % of the time wanted, since boot");
-        Ok(match percent <= MOST_STOLEN_PERCENT {
-            true => STEAL.good(found),
-            false => STEAL.warning(
+        Ok(if percent <= MOST_STOLEN_PERCENT {
+            STEAL.good(found)
+        } else {
+            STEAL.warning(
                 found,
                 advice("on the host: fewer guests, or CPUs of their own for this one"),
-            ),
+            )
         })
     })
 }

@@ -155,9 +155,10 @@ impl BlockWriter {
         write: impl FnOnce(&mut Output, &[u8]) -> Result<(), OutputError>,
     ) {
         let is_any = !blocks.is_empty() || !self.output.is_written();
-        let written = match is_any && self.output.watch().is_aborted() {
-            true => Err(self.output.give_up(blocks)),
-            false => write(&mut self.output, blocks),
+        let written = if is_any && self.output.watch().is_aborted() {
+            Err(self.output.give_up(blocks))
+        } else {
+            write(&mut self.output, blocks)
         };
         if let Err(error) = written {
             self.write_failed(error);

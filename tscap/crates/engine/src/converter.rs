@@ -181,9 +181,10 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         let mut idle = Idle::new(self.rings.ring_bytes());
         loop {
             let stopping = self.shared.stop_requested();
-            let found = match stopping {
-                true => self.drain_with(Rings::drain_all),
-                false => self.drain_with(Rings::drain),
+            let found = if stopping {
+                self.drain_with(Rings::drain_all)
+            } else {
+                self.drain_with(Rings::drain)
             };
             if stopping && found == 0 {
                 let mut looks = 0;

@@ -255,9 +255,10 @@ impl Open<'_> {
         let Some(rotation) = &mut self.files.rotation else {
             return false;
         };
-        let name = match is_asked {
-            true => rotation.asked_name(next.start()),
-            false => rotation.next_name(next.start(), begins_period),
+        let name = if is_asked {
+            rotation.asked_name(next.start())
+        } else {
+            rotation.next_name(next.start(), begins_period)
         };
         let writer = &mut *self.writer;
         let (start, frames) = (next.start(), writer.finisher.written());

@@ -119,16 +119,16 @@ fn said(expression: &str, Range { start, end }: Range<usize>) -> String {
     let rest = &expression[start..];
     let shown: String = rest.chars().take(SHOWN).collect();
     let dots = if shown.len() < rest.len() { "…" } else { "" };
-    match rest.trim().is_empty() {
-        true => ": it is not complete".to_owned(),
-        false if start == end => {
-            format!(": wrong from character {}, {shown:?}{dots}", column(start))
-        }
-        false => format!(
+    if rest.trim().is_empty() {
+        ": it is not complete".to_owned()
+    } else if start == end {
+        format!(": wrong from character {}, {shown:?}{dots}", column(start))
+    } else {
+        format!(
             ": wrong between characters {} and {}, {shown:?}{dots}",
             column(start),
             column(end)
-        ),
+        )
     }
 }
 

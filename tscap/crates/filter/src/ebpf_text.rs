@@ -33,9 +33,12 @@ fn line(number: usize, it: &Instruction) -> String {
             'r'
         }
     };
-    let operand = |class| match code & BPF_X == BPF_X {
-        true => format!("{}{src}", word(class)),
-        false => imm.to_string(),
+    let operand = |class| {
+        if code & BPF_X == BPF_X {
+            format!("{}{src}", word(class))
+        } else {
+            imm.to_string()
+        }
     };
     match code & CLASS {
         class @ (BPF_ALU | BPF_ALU64) => {

@@ -179,9 +179,10 @@ impl Filter {
 
     /// As [`host_names`] of its expression; none of bytecode.
     pub fn host_names(&self) -> Vec<HostName> {
-        match self.is_bytecode() {
-            true => Vec::new(),
-            false => host_names(&self.expression),
+        if self.is_bytecode() {
+            Vec::new()
+        } else {
+            host_names(&self.expression)
         }
     }
 

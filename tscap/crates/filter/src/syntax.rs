@@ -67,9 +67,10 @@ impl Beginning {
     fn of(words: &[Word<'_>], names: &HashSet<usize>) -> Self {
         let (mut text, mut closers) = (String::new(), String::new());
         for word in words {
-            let written = match names.contains(&word.at) {
-                true => AN_ADDRESS,
-                false => word.text,
+            let written = if names.contains(&word.at) {
+                AN_ADDRESS
+            } else {
+                word.text
             };
             match written {
                 "(" => closers.insert_str(0, " )"),

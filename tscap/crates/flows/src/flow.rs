@@ -114,9 +114,10 @@ impl Flow {
         self.packets += 1;
         self.bytes += u64::from(packet.origlen);
         let interval = interval_ns(self.last, packet.stamp, counter);
-        match interval < 0 {
-            true => self.went_back += 1,
-            false => self.inter_arrival.add(interval),
+        if interval < 0 {
+            self.went_back += 1
+        } else {
+            self.inter_arrival.add(interval)
         }
         self.series.add(packet.at_ns, interval.max(0));
         self.since_first_ns = self.since_first_ns.saturating_add(interval);
@@ -240,13 +241,15 @@ impl Flow {
                 Carried::Tcp(bytes) => Some(bytes.report()),
                 _ => None,
             },
-            histogram: match is_whole {
-                true => self.inter_arrival.bins(),
-                false => Vec::new(),
+            histogram: if is_whole {
+                self.inter_arrival.bins()
+            } else {
+                Vec::new()
             },
-            series: match is_whole {
-                true => self.series.intervals(),
-                false => Vec::new(),
+            series: if is_whole {
+                self.series.intervals()
+            } else {
+                Vec::new()
             },
         }
     }

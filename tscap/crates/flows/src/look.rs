@@ -112,10 +112,7 @@ impl Frame<'_> {
 }
 
 fn broken(is_cut: bool) -> Look {
-    match is_cut {
-        true => Look::Cut,
-        false => Look::Malformed,
-    }
+    if is_cut { Look::Cut } else { Look::Malformed }
 }
 
 fn vlans(packet: &LaxSlicedPacket<'_>) -> [Option<u16>; 2] {

@@ -53,9 +53,10 @@ impl Series {
     #[cold]
     fn double(&mut self) {
         for index in 0..MOST {
-            self.all[index] = match index < MOST / 2 {
-                true => self.all[2 * index].with(self.all[2 * index + 1]),
-                false => Of::default(),
+            self.all[index] = if index < MOST / 2 {
+                self.all[2 * index].with(self.all[2 * index + 1])
+            } else {
+                Of::default()
             };
         }
         self.length_ns *= 2;

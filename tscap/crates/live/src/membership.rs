@@ -69,9 +69,10 @@ impl PrivilegedTask {
 /// # Errors
 /// If one is not, or the administrator's file can't be understood.
 pub fn check(acts: &[PrivilegedTask]) -> Result<(), Failure> {
-    match caps::are_of_file() {
-        true => check_member(acts, Path::new(FILE)),
-        false => Ok(()),
+    if caps::are_of_file() {
+        check_member(acts, Path::new(FILE))
+    } else {
+        Ok(())
     }
 }
 

@@ -111,12 +111,13 @@ fn event(message: &NetlinkBuffer<&[u8]>) -> Result<Option<LinkEvent>, DecodeErro
         }
     }
     let link = Link::parse(payload)?;
-    Ok(Some(match is_gone {
-        true => LinkEvent::Gone {
+    Ok(Some(if is_gone {
+        LinkEvent::Gone {
             index: link.index,
             name: link.name,
-        },
-        false => LinkEvent::Changed(Box::new(link)),
+        }
+    } else {
+        LinkEvent::Changed(Box::new(link))
     }))
 }
 

@@ -106,9 +106,10 @@ impl Answer {
     /// Takes in the messages of one datagram that answer request `sequence`.
     fn take(&mut self, datagram: &[u8], sequence: u32) -> Result<(), DecodeError> {
         each(datagram, |message| {
-            match message.sequence_number() == sequence && !self.is_complete {
-                true => self.take_message(message),
-                false => Ok(()),
+            if message.sequence_number() == sequence && !self.is_complete {
+                self.take_message(message)
+            } else {
+                Ok(())
             }
         })
     }

@@ -122,9 +122,10 @@ impl Known {
     /// The reference's time at a counter value.
     pub fn real_at(&self, at: TscCycles) -> RealNs {
         let ns = self.rate.duration_ns(at.0.abs_diff(self.at.0));
-        RealNs(match at >= self.at {
-            true => self.real.0.saturating_add(ns),
-            false => self.real.0.saturating_sub(ns),
+        RealNs(if at >= self.at {
+            self.real.0.saturating_add(ns)
+        } else {
+            self.real.0.saturating_sub(ns)
         })
     }
 
@@ -155,9 +156,10 @@ struct Piece {
 impl Piece {
     fn at(&self, at: TscCycles) -> RealNs {
         let ns = self.rate.duration_ns(at.0.abs_diff(self.from.0));
-        RealNs(match at >= self.from {
-            true => self.real.0.saturating_add(ns),
-            false => self.real.0.saturating_sub(ns),
+        RealNs(if at >= self.from {
+            self.real.0.saturating_add(ns)
+        } else {
+            self.real.0.saturating_sub(ns)
         })
     }
 }

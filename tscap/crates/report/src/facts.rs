@@ -33,9 +33,10 @@ pub(super) fn facts(about: &Envelope, method: String) -> Table {
         ),
         (
             "interface",
-            match machine.driver.is_empty() {
-                true => machine.interface.clone(),
-                false => format!("{} ({})", machine.interface, machine.driver),
+            if machine.driver.is_empty() {
+                machine.interface.clone()
+            } else {
+                format!("{} ({})", machine.interface, machine.driver)
             },
         ),
         ("method", method),
@@ -63,9 +64,10 @@ fn of_capture(about: &Envelope, captured: &[Origin], method: String) -> Table {
         ("captured on", about.measured_machine()),
         (
             "captured by",
-            match by.is_empty() {
-                true => "a program that the file does not name".into(),
-                false => by.join("; "),
+            if by.is_empty() {
+                "a program that the file does not name".into()
+            } else {
+                by.join("; ")
             },
         ),
         ("captured", ran(about)),

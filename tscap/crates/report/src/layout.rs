@@ -245,9 +245,10 @@ impl TextWriter {
 
     /// The same without notes, unless all is told.
     pub fn answer(&mut self, table: Table) {
-        self.table(match self.layout.is_whole {
-            true => table,
-            false => table.without_notes(),
+        self.table(if self.layout.is_whole {
+            table
+        } else {
+            table.without_notes()
         });
     }
 
@@ -295,9 +296,10 @@ impl TextWriter {
         let begin = if is_placed { "On " } else { "method: " };
         let lines = self.folded(&format!("{begin}{}; -v tells more", brief.join("; ")), "");
         // Of several measurements those of the first.
-        let importance = match std::mem::replace(&mut self.says_more, true) {
-            false => Importance::Kept,
-            true => Importance::Detail,
+        let importance = if !std::mem::replace(&mut self.says_more, true) {
+            Importance::Kept
+        } else {
+            Importance::Detail
         };
         self.push(importance, Body::Lines(lines));
     }
@@ -414,9 +416,10 @@ impl Body {
 
 impl ShownTable {
     fn lines(&self) -> Vec<String> {
-        let mut lines = match self.is_narrow {
-            true => self.table.first_lines_within(self.columns),
-            false => self.table.lines_within(self.columns),
+        let mut lines = if self.is_narrow {
+            self.table.first_lines_within(self.columns)
+        } else {
+            self.table.lines_within(self.columns)
         };
         if self.is_under {
             let title = indented_within(&self.table.title, "", self.columns.min(PROSE)).len();
@@ -462,9 +465,10 @@ impl ShownTable {
 
     /// How often the rows stand below each other.
     fn blocks(&self) -> usize {
-        match self.is_narrow {
-            true => 1,
-            false => self.table.blocks_within(self.columns),
+        if self.is_narrow {
+            1
+        } else {
+            self.table.blocks_within(self.columns)
         }
     }
 }

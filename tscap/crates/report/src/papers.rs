@@ -273,17 +273,18 @@ fn stamp_differences(comparison: &Comparison) -> Vec<String> {
 
 fn loss_differences(sweep: &Sweep) -> Vec<String> {
     let method = &sweep.method;
-    let received = match method.receive_cpu == method.sender_cpu {
-        true => format!(
+    let received = if method.receive_cpu == method.sender_cpu {
+        format!(
             "Frames are received on the sender's CPU {}, so that nothing can be lost before the \
-             program: there the sender was another machine (--receive-cpu, or --paper).",
+         program: there the sender was another machine (--receive-cpu, or --paper).",
             method.sender_cpu
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "Frames are received on CPU {}, and sent from CPU {}: there the sender was another \
-             machine.",
+         machine.",
             method.receive_cpu, method.sender_cpu
-        ),
+        )
     };
     let unreached = sweep
         .points

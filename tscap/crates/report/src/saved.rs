@@ -183,9 +183,10 @@ fn parse<T: DeserializeOwned>(text: &str, what: &'static str) -> Result<T, Forma
 }
 
 fn check(found: u64, what: &'static str, known: u32) -> Result<(), FormatError> {
-    match found == u64::from(known) {
-        true => Ok(()),
-        false => Err(FormatError::Version { what, found, known }),
+    if found == u64::from(known) {
+        Ok(())
+    } else {
+        Err(FormatError::Version { what, found, known })
     }
 }
 

@@ -12,9 +12,10 @@ pub(super) const NOTHING: &str = "–";
 /// A measured figure: as many decimals as are worth reading.
 pub(super) fn number(value: f64) -> String {
     let text = unsigned(value.abs());
-    match value < 0.0 && text.contains(|digit| ('1'..='9').contains(&digit)) {
-        true => format!("−{text}"),
-        false => text,
+    if value < 0.0 && text.contains(|digit| ('1'..='9').contains(&digit)) {
+        format!("−{text}")
+    } else {
+        text
     }
 }
 
@@ -66,9 +67,10 @@ pub(super) fn loss_percent(lost: u64, sent: u64) -> Option<f64> {
 pub(super) fn command(words: &[String]) -> String {
     let quoted = words.iter().map(|word| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,+@%".contains(&byte);
-        match !word.is_empty() && word.bytes().all(is_plain) {
-            true => word.clone(),
-            false => format!("'{}'", word.replace('\'', r"'\''")),
+        if !word.is_empty() && word.bytes().all(is_plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
         }
     });
     quoted.collect::<Vec<_>>().join(" ")

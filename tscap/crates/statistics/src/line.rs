@@ -12,9 +12,10 @@ pub fn least_squares(points: &[(f64, f64)]) -> (f64, f64) {
         .map(|point| (point.0 - x) * (point.1 - y))
         .sum();
     let squares: f64 = xs.iter().map(|each| (each - x).powi(2)).sum();
-    let slope = match squares == 0.0 {
-        true => 0.0,
-        false => products / squares,
+    let slope = if squares == 0.0 {
+        0.0
+    } else {
+        products / squares
     };
     (slope, y - slope * x)
 }

@@ -37,9 +37,10 @@ pub fn names(all: &[Described<'_>]) -> Vec<Option<String>> {
         let has_namesake = others.any(|(_, other)| {
             other.0.name.as_ref() == Some(name) && are_one(*one, *other) != Some(true)
         });
-        Some(match has_namesake {
-            true => format!("{name}, interface {}", by_number(index, *one)),
-            false => name.clone(),
+        Some(if has_namesake {
+            format!("{name}, interface {}", by_number(index, *one))
+        } else {
+            name.clone()
         })
     };
     all.iter().enumerate().map(name).collect()

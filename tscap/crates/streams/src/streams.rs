@@ -100,9 +100,10 @@ impl Streams {
 impl Interface {
     fn add(&mut self, packet: &Packet) {
         self.counts.frames += 1;
-        let content = match self.source.is_ethernet {
-            true => content(&packet.data, packet.origlen),
-            false => Content::Other,
+        let content = if self.source.is_ethernet {
+            content(&packet.data, packet.origlen)
+        } else {
+            Content::Other
         };
         match content {
             Content::Stream(header, checksum) => {

@@ -36,9 +36,10 @@ impl fmt::Display for Counts {
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{} {what}", grouped(*count)))
             .collect();
-        match details.is_empty() {
-            true => Ok(()),
-            false => write!(f, " ({})", details.join(", ")),
+        if details.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " ({})", details.join(", "))
         }
     }
 }

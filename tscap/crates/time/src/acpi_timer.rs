@@ -41,10 +41,10 @@ pub enum AcpiTimerError {
     #[error("the table FACP has {0} bytes only")]
     Short(usize),
     /// The machine has no timer.
-    #[error("the table FACP says that this machine has no such timer{}", match reduced {
-        true => ": its ACPI is hardware-reduced",
-        false => "",
-    })]
+    #[error(
+        "the table FACP says that this machine has no such timer{}",
+        if *reduced { ": its ACPI is hardware-reduced" } else { "" }
+    )]
     None {
         /// Whether it has none of the ports of ACPI.
         reduced: bool,
@@ -99,9 +99,10 @@ impl AcpiTimer {
             of_this_thread: PhantomData,
         };
         let first = timer.read();
-        match (0..TICKS_WITHIN).any(|_| timer.read() != first) {
-            true => Ok(timer),
-            false => Err(AcpiTimerError::Stands(port)),
+        if (0..TICKS_WITHIN).any(|_| timer.read() != first) {
+            Ok(timer)
+        } else {
+            Err(AcpiTimerError::Stands(port))
         }
     }
 

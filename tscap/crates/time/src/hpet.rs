@@ -84,9 +84,10 @@ impl Hpet {
         }
         let before = hpet.read();
         thread::sleep(TICKS_WITHIN);
-        match hpet.read() == before {
-            true => Err(HpetError::Stands),
-            false => Ok(hpet),
+        if hpet.read() == before {
+            Err(HpetError::Stands)
+        } else {
+            Ok(hpet)
         }
     }
 

@@ -65,9 +65,10 @@ pub(super) fn so_far(now: &Progress) -> String {
 pub(super) fn whole(summary: &Summary, is_view: bool) -> String {
     let (seconds, reason) = (summary.seconds, summary.stopped_by.reason());
     let (file, length) = (&summary.file, size(summary.bytes_written));
-    let mut lines = vec![match is_view {
-        true => format!("none was kept: {seconds:.3} s, {reason}"),
-        false => format!("{file}: {length} in {seconds:.3} s, {reason}"),
+    let mut lines = vec![if is_view {
+        format!("none was kept: {seconds:.3} s, {reason}")
+    } else {
+        format!("{file}: {length} in {seconds:.3} s, {reason}")
     }];
     let kept = if is_view { "counted" } else { "written" };
     lines.extend(summary.filter.as_ref().map(|filter| {
@@ -89,9 +90,10 @@ pub(super) fn whole(summary: &Summary, is_view: bool) -> String {
             lines.push(count(number, outcome.name, &meaning));
         }
     }
-    lines.push(match summary.adds_up {
-        true => format!("  seen = {kept} + every named outcome, exactly"),
-        false => DOES_NOT_ADD_UP.into(),
+    lines.push(if summary.adds_up {
+        format!("  seen = {kept} + every named outcome, exactly")
+    } else {
+        DOES_NOT_ADD_UP.into()
     });
     lines.extend(summary.off_cpu.map(|frames| match frames {
         0 => "  all of them came in on the CPUs given by --rx-cpu".into(),

@@ -34,9 +34,10 @@ pub(super) fn of(plan: &CapturePlan) -> io::Result<Console> {
     let target = &plan.capture.target;
     let console = Console::new(plan.json, *target != Target::Stdout, plan.verbosity)?;
     // What reads the packets may print them on the same terminal.
-    Ok(match is_read_meanwhile(target) {
-        true => console.without_live_lines(),
-        false => console,
+    Ok(if is_read_meanwhile(target) {
+        console.without_live_lines()
+    } else {
+        console
     })
 }
 

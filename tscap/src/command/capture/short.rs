@@ -39,9 +39,10 @@ pub(super) fn short(summary: &Summary, is_view: bool) -> String {
 /// The equation of the account, how much was written, and the bounds.
 fn first(summary: &Summary, is_view: bool) -> String {
     let kept = if is_view { "counted" } else { "written" };
-    let mut line = match is_view {
-        true => String::new(),
-        false => format!("{}: ", summary.file),
+    let mut line = if is_view {
+        String::new()
+    } else {
+        format!("{}: ", summary.file)
     };
     line += &format!(
         "{} seen = {} {kept}{}",
@@ -64,9 +65,10 @@ fn first(summary: &Summary, is_view: bool) -> String {
     if !summary.stopped_by.is_wanted() || summary.stopped_by == Stop::ReaderGone {
         line += &format!(", {}", summary.stopped_by.reason());
     }
-    line + &match is_view {
-        true => "; none was kept".to_owned(),
-        false => format!("; {}", bounds(&summary.clock)),
+    line + &if is_view {
+        "; none was kept".to_owned()
+    } else {
+        format!("; {}", bounds(&summary.clock))
     }
 }
 

@@ -127,10 +127,7 @@ fn shortened(name: &str, before: usize) -> String {
 /// The capture as a whole: the sums of the rows, which are of one moment.
 fn whole(now: &Progress) -> String {
     let seen = now.account.interfaces.iter().map(|it| it.seen).sum();
-    let stack = match now.tap {
-        true => "stack sees nothing, ",
-        false => "",
-    };
+    let stack = if now.tap { "stack sees nothing, " } else { "" };
     format!(
         "{:.0} s, {}, {}, {stack}fullest ring {:.0} %, clock ±{} ns",
         now.seconds,

@@ -143,15 +143,13 @@ pub(super) async fn session(plan: &ClockPlan, interface: &str) -> Result<Exit, F
         all.take(it)
     });
     let audited = audited(&audit, all, started, is_whole)?;
-    let result = match plan.json {
-        true => json_line(&audited),
-        false => audited.table(layout(true).columns),
+    let result = if plan.json {
+        json_line(&audited)
+    } else {
+        audited.table(layout(true).columns)
     };
     print_if_read(&result)?;
-    Ok(match is_whole {
-        true => Exit::Success,
-        false => Exit::Fault,
-    })
+    Ok(if is_whole { Exit::Success } else { Exit::Fault })
 }
 
 fn turn(
@@ -189,9 +187,10 @@ fn text(line: u64, started: Instant, audit: &Audit, recent: Figures) -> String {
         let median = summary.and_then(|it| it.p50.or((it.n > 0).then_some(it.min)));
         median.map_or_else(|| "–".to_owned(), signed)
     };
-    let heading = match line.is_multiple_of(PAGE) {
-        true => HEADING,
-        false => "",
+    let heading = if line.is_multiple_of(PAGE) {
+        HEADING
+    } else {
+        ""
     };
     let served = audit.served();
     format!(

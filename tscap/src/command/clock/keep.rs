@@ -80,9 +80,10 @@ impl<'a> Keeper<'a> {
             return Ok(());
         }
         self.recorder.observe(cross, seen, tracker);
-        match Instant::now() >= self.next {
-            true => self.enter(tracker),
-            false => Ok(()),
+        if Instant::now() >= self.next {
+            self.enter(tracker)
+        } else {
+            Ok(())
         }
     }
 

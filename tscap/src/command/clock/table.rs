@@ -99,9 +99,10 @@ fn rejected(status: &Status) -> String {
     let reported: Vec<_> = reported
         .map(|(count, reason)| format!("{} {reason}", grouped(*count)))
         .collect();
-    match reported.is_empty() {
-        true => "none".into(),
-        false => reported.join(", "),
+    if reported.is_empty() {
+        "none".into()
+    } else {
+        reported.join(", ")
     }
 }
 

@@ -105,9 +105,10 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         summary::text(&converted, plan)
     };
     target.tell(&said)?;
-    Ok(match converted.is_whole {
-        true => Exit::Success,
-        false => Exit::Fault,
+    Ok(if converted.is_whole {
+        Exit::Success
+    } else {
+        Exit::Fault
     })
 }
 

@@ -96,9 +96,10 @@ fn tell_times(stamped: &Stamped, plan: &ConvertPlan, text: &mut String) {
         "{}: {} {} by {} of the clock in {}",
         plan.output.display(),
         counted(stamped.timed - stamped.left, "packet"),
-        match stamped.stamps_again {
-            true => "stamped again",
-            false => "turned into another clock's time",
+        if stamped.stamps_again {
+            "stamped again"
+        } else {
+            "turned into another clock's time"
         },
         counted(stamped.samples as u64, "sample"),
         counted(stamped.segments as u64, "segment")
@@ -139,9 +140,10 @@ fn tell_times(stamped: &Stamped, plan: &ConvertPlan, text: &mut String) {
         };
     }
     if stamped.left > 0 {
-        let how = match stamped.is_rebased {
-            false => "left as they were",
-            true => "not stamped again",
+        let how = if !stamped.is_rebased {
+            "left as they were"
+        } else {
+            "not stamped again"
         };
         let by = match &plan.clock_log {
             None => "the history".into(),

@@ -69,9 +69,10 @@ async fn of_file(
     };
     let about = start.circumstances(&KernelFiles::live(), 0, "");
     let about = about.of_capture(found.started, found.seconds, found.captured);
-    let exit = match found.is_whole {
-        true => Exit::Success,
-        false => Exit::Fault,
+    let exit = if found.is_whole {
+        Exit::Success
+    } else {
+        Exit::Fault
     };
     let measurement = Measurement {
         about: about.envelope(Kind::Delay, VERSION, !found.is_whole),

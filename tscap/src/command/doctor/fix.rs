@@ -66,14 +66,16 @@ pub(super) fn run(
         FixChoice::Tell => tell(checks, link)?,
         FixChoice::Do => change(checks, link)?,
     };
-    print(&match is_json {
-        true => json_line(&report),
-        false => report.text(choice),
+    print(&if is_json {
+        json_line(&report)
+    } else {
+        report.text(choice)
     })?;
     let is_refused = |row: &Row| row.became == ChangeOutcome::Refused;
-    Ok(match report.changes.iter().any(is_refused) {
-        true => Exit::Fault,
-        false => Exit::Success,
+    Ok(if report.changes.iter().any(is_refused) {
+        Exit::Fault
+    } else {
+        Exit::Success
     })
 }
 

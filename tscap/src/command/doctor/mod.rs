@@ -58,9 +58,10 @@ pub(super) fn run(plan: &DoctorPlan) -> Result<Exit, Failure> {
     } else {
         print_coloured(&report.text(plan.verbose, terminal::width(std::io::stdout())))?;
     }
-    Ok(match report.is_bad() {
-        true => Exit::Fault,
-        false => Exit::Success,
+    Ok(if report.is_bad() {
+        Exit::Fault
+    } else {
+        Exit::Success
     })
 }
 
@@ -68,9 +69,12 @@ fn machine(plan: &DoctorPlan) -> Result<Machine, Failure> {
     let program = env::current_exe().map_or("tscap".into(), |path| path.display().to_string());
     let privileges = privileges(&program)?;
     let may_load = privileges.may_load();
-    let try_out = |clock, path| match may_load {
-        true => try_out(clock, path),
-        false => Probe::NotTried,
+    let try_out = |clock, path| {
+        if may_load {
+            try_out(clock, path)
+        } else {
+            Probe::NotTried
+        }
     };
     let probes = [
         (StampSource::Ktime, try_out(ClockChoice::Ktime, None)),

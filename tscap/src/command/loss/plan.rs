@@ -40,13 +40,15 @@ pub(in crate::command) fn answer(plan: &PredictionPlan) -> Result<Exit, Failure>
         PredictionScope::Load(load) => {
             let room = plan.folder.as_deref().map(free).transpose()?;
             let answer = answer_load(plan, load, machine, room);
-            print(&match plan.json {
-                true => json_line(&answer),
-                false => text::of_load(&answer, measuring::layout(true).columns),
+            print(&if plan.json {
+                json_line(&answer)
+            } else {
+                text::of_load(&answer, measuring::layout(true).columns)
             })?;
-            Ok(match answer.fits {
-                true => Exit::Success,
-                false => Exit::Fault,
+            Ok(if answer.fits {
+                Exit::Success
+            } else {
+                Exit::Fault
             })
         }
         PredictionScope::Limits {
@@ -56,9 +58,10 @@ pub(in crate::command) fn answer(plan: &PredictionPlan) -> Result<Exit, Failure>
         } => {
             let costs = (plan.clock, machine.costs);
             let limits = Limits::new(costs, machine.disk, *port, (sizes, snaplens));
-            print(&match plan.json {
-                true => json_line(&limits),
-                false => text::of_limits(&limits, measuring::layout(true).columns),
+            print(&if plan.json {
+                json_line(&limits)
+            } else {
+                text::of_limits(&limits, measuring::layout(true).columns)
             })?;
             Ok(Exit::Success)
         }

@@ -64,9 +64,10 @@ pub(super) fn run(plan: &MergePlan) -> Result<Exit, Failure> {
     if !warnings.is_empty() {
         say(&warnings);
     }
-    let reported = match plan.json {
-        false => reported,
-        true => json_line(&Summary {
+    let reported = if !plan.json {
+        reported
+    } else {
+        json_line(&Summary {
             event: "merge",
             v: VERSION,
             packets: merged.packets,
@@ -74,7 +75,7 @@ pub(super) fn run(plan: &MergePlan) -> Result<Exit, Failure> {
             files: merged.inputs,
             captures: merged.captures,
             neighbours: merged.neighbours,
-        }),
+        })
     };
     target.tell(&reported)?;
     Ok(exit)
@@ -90,10 +91,11 @@ fn open(path: &Path) -> Result<(File, Metadata), Failure> {
         file => file,
     }?;
     let about = file.metadata().context(format!("cannot read {name}"))?;
-    match about.is_file() {
-        true => Ok((file, about)),
-        false => Err(Failure::new(format!("cannot merge {name}"))
-            .hint("give regular files, not pipes: their ends are read first")),
+    if about.is_file() {
+        Ok((file, about))
+    } else {
+        Err(Failure::new(format!("cannot merge {name}"))
+            .hint("give regular files, not pipes: their ends are read first"))
     }
 }
 
@@ -131,9 +133,10 @@ fn exit(merged: &Merged) -> Exit {
         return Exit::DoesNotAddUp;
     }
     let is_part = |it: &CaptureReport| !it.missing.is_empty() || it.totals.is_none();
-    match inputs.any(|it| !it.is_whole) || captures.any(is_part) {
-        true => Exit::Fault,
-        false => Exit::Success,
+    if inputs.any(|it| !it.is_whole) || captures.any(is_part) {
+        Exit::Fault
+    } else {
+        Exit::Success
     }
 }
 

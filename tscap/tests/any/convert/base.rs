@@ -92,9 +92,10 @@ fn there_and_back_is_the_same() {
 /// CLOCK_REALTIME is set back by a second 30 s after the start, and the offset of TAI
 /// grows by one, as when a leap second is inserted.
 fn leap(t: u64) -> (i64, u64) {
-    match t < 30 * S {
-        true => (0, 37),
-        false => (-1_000_000_000, 38),
+    if t < 30 * S {
+        (0, 37)
+    } else {
+        (-1_000_000_000, 38)
     }
 }
 

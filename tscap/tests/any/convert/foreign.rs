@@ -13,9 +13,10 @@ impl Foreign {
         let mut foreign = Self { bytes, is_big };
         let mut body = [foreign.word(0x1a2b_3c4d), foreign.word(1)].concat();
         body[4..].copy_from_slice(&[foreign.half(1), foreign.half(0)].concat());
-        let length = match is_big {
-            true => section_length.to_be_bytes(),
-            false => section_length.to_le_bytes(),
+        let length = if is_big {
+            section_length.to_be_bytes()
+        } else {
+            section_length.to_le_bytes()
         };
         body.extend(length);
         foreign.block(0x0a0d_0d0a, &body);
@@ -23,16 +24,18 @@ impl Foreign {
     }
 
     pub fn half(&self, half: u16) -> [u8; 2] {
-        match self.is_big {
-            true => half.to_be_bytes(),
-            false => half.to_le_bytes(),
+        if self.is_big {
+            half.to_be_bytes()
+        } else {
+            half.to_le_bytes()
         }
     }
 
     pub fn word(&self, word: u32) -> [u8; 4] {
-        match self.is_big {
-            true => word.to_be_bytes(),
-            false => word.to_le_bytes(),
+        if self.is_big {
+            word.to_be_bytes()
+        } else {
+            word.to_le_bytes()
         }
     }
 

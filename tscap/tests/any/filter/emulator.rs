@@ -154,9 +154,10 @@ impl<'a> Emulator<'a> {
             FrameLoad::OfContext(load) if load == helper => {
                 self.check_context(1)?;
                 let (offset, to, length) = (self.get(2)?, self.get(3)?, self.get(4)?);
-                match offset <= access.most_offset.into() {
-                    true => self.copy(self.frame, offset, to, length)?,
-                    false => refused,
+                if offset <= access.most_offset.into() {
+                    self.copy(self.frame, offset, to, length)?
+                } else {
+                    refused
                 }
             }
             FrameLoad::OfDynptr(load) if load == helper => {
@@ -165,9 +166,10 @@ impl<'a> Emulator<'a> {
                 if self.get(5)? != 0 {
                     return Err("flags of a dynptr".into());
                 }
-                match offset <= access.most_offset.into() {
-                    true => self.copy(self.frame, offset, to, length)?,
-                    false => refused,
+                if offset <= access.most_offset.into() {
+                    self.copy(self.frame, offset, to, length)?
+                } else {
+                    refused
                 }
             }
             FrameLoad::OfMemory { helper: load, .. } if load == helper => {

@@ -93,9 +93,10 @@ fn random_program(rng: &mut Rng) -> Program {
     let mut instructions: Vec<_> = (0..length)
         .map(|number| {
             let left = length - number;
-            let code = match row.contains(&number) {
-                true => 0x15,
-                false => CODES[rng.usize(..CODES.len())],
+            let code = if row.contains(&number) {
+                0x15
+            } else {
+                CODES[rng.usize(..CODES.len())]
             };
             let jump = |rng: &mut Rng| rng.usize(..left.min(6)) as u8;
             let k = match code {
@@ -115,10 +116,7 @@ fn random_program(rng: &mut Rng) -> Program {
             Instruction {
                 code,
                 jt: jump(rng),
-                jf: match row.contains(&number) {
-                    true => 0,
-                    false => jump(rng),
-                },
+                jf: if row.contains(&number) { 0 } else { jump(rng) },
                 k,
             }
         })

@@ -59,9 +59,10 @@ fn the_verifier_has_little_to_do_for_each_interface() {
     let mut looked_at = 0;
     for program in programs.filter(|it| held.contains(&it.id())) {
         let name = program.name_as_str().unwrap_or_default().to_owned();
-        let most = match name.starts_with("tscap_out_") {
-            true => 4_000,
-            false => 19_000,
+        let most = if name.starts_with("tscap_out_") {
+            4_000
+        } else {
+            19_000
         };
         // The kernel tells since 5.16.
         let verified = program.verified_instruction_count().unwrap_or_default();

@@ -115,9 +115,10 @@ fn the_next_file_begins_on_request() {
         let finished = capture.stop();
         let written = finished.success().written;
         let frames: Vec<_> = finished.files().iter().map(|it| it.frames).collect();
-        match name.starts_with('g') {
-            true => assert_eq!((&frames[..], written), (&[7, 3][..], 10)),
-            false => assert_eq!((&frames[..], written), (&[7, 5, 3][..], 15)),
+        if name.starts_with('g') {
+            assert_eq!((&frames[..], written), (&[7, 3][..], 10))
+        } else {
+            assert_eq!((&frames[..], written), (&[7, 5, 3][..], 15))
         }
         for file in finished.files() {
             let recording = Recording::read(&file.path);

@@ -34,9 +34,10 @@ fn what_cannot_be_measured_is_refused_at_once() {
     ];
     for (arguments, parts) in cases {
         let start = Instant::now();
-        let mut command = match arguments.contains(&"--folder") {
-            true => place.loss(&["--quick"]),
-            false => place.loss_in_folder(&["--quick"]),
+        let mut command = if arguments.contains(&"--folder") {
+            place.loss(&["--quick"])
+        } else {
+            place.loss_in_folder(&["--quick"])
         };
         let done = run(command.args(arguments), LIMIT);
         fails(&done, parts);

@@ -73,9 +73,10 @@ fn every_command_works() {
         load.into_iter().flatten().for_each(end);
         assert!(done.status.success(), "{line}: {}", done.stderr);
         if !line.contains("--json") {
-            let said = match line.contains("--layers") {
-                true => "cost ns",
-                false => " packets = ",
+            let said = if line.contains("--layers") {
+                "cost ns"
+            } else {
+                " packets = "
             };
             assert!(done.stdout.contains(said), "{line}: {}", done.stdout);
         }

@@ -44,13 +44,12 @@ impl Journald {
             let name = String::from_utf8(rest[..end].to_vec()).expect("UTF-8");
             let is_long = rest[end] == b'\n';
             rest = &rest[end + 1..];
-            let length = match is_long {
-                true => {
-                    let (length, behind) = rest.split_first_chunk().expect("a length");
-                    rest = behind;
-                    usize::try_from(u64::from_le_bytes(*length)).expect("a length")
-                }
-                false => rest.iter().position(|it| *it == b'\n').expect("an end"),
+            let length = if is_long {
+                let (length, behind) = rest.split_first_chunk().expect("a length");
+                rest = behind;
+                usize::try_from(u64::from_le_bytes(*length)).expect("a length")
+            } else {
+                rest.iter().position(|it| *it == b'\n').expect("an end")
             };
             let value = String::from_utf8(rest[..length].to_vec()).expect("UTF-8");
             assert_eq!(rest[length], b'\n', "the end of {name}");

@@ -89,9 +89,10 @@ fn tell(guest: &Guest, device: &str, hook: Option<(&str, &str)>, lost: u64, sent
 
 /// The hook that leaves the driver alone.
 fn in_stack(guest: &Guest) -> (&'static str, &'static str) {
-    match super::directions::has_tcx(guest) {
-        true => ("tcx", "tcx ingress"),
-        false => ("tcx", "clsact ingress"),
+    if super::directions::has_tcx(guest) {
+        ("tcx", "tcx ingress")
+    } else {
+        ("tcx", "clsact ingress")
     }
 }
 

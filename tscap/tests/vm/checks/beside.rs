@@ -246,9 +246,10 @@ pub fn replaced(rig: &Rig) {
     nic.send(&frame, FRAMES..2 * FRAMES);
     guest.wait_recorded(2 * FRAMES);
     other.stop_with(Signal::SIGINT);
-    let tc = match rig.kernel.has_tcx() {
-        true => "tcx ingress",
-        false => "clsact ingress",
+    let tc = if rig.kernel.has_tcx() {
+        "tcx ingress"
+    } else {
+        "clsact ingress"
     };
     assert!(goes_along(tc).contains("in the network stack"));
     nic.send(&frame, 2 * FRAMES..3 * FRAMES);

@@ -42,9 +42,10 @@ fn capture(
 ) -> (Summary, u64) {
     let (guest, nic) = (&machine.guest, &machine.nics[0]);
     let by_module = source == "tsc";
-    let program = match by_module {
-        true => "probe_bracket_kfunc".into(),
-        false => format!("probe_bracket_{source}"),
+    let program = if by_module {
+        "probe_bracket_kfunc".into()
+    } else {
+        format!("probe_bracket_{source}")
     };
     let count = FRAMES.to_string();
     let arguments = ["-i", &nic.name, "--clock", source, "-c", &count];

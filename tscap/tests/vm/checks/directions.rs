@@ -82,9 +82,10 @@ pub fn before_the_driver(rig: &Rig) {
 pub fn both(rig: &Rig) {
     let machine = rig.boot_on(Processor::ConstantTsc, &[]);
     let guest = &machine.guest;
-    let [received, sent] = match has_tcx(guest) {
-        true => ["tcx ingress", "tcx egress"],
-        false => ["clsact ingress", "clsact egress"],
+    let [received, sent] = if has_tcx(guest) {
+        ["tcx ingress", "tcx egress"]
+    } else {
+        ["clsact ingress", "clsact egress"]
     };
     guest.must(&["sh", "-c", PAIR]);
     // The module has its kfuncs for programs of both kinds.
@@ -145,9 +146,10 @@ pub fn given_back(rig: &Rig) {
 pub fn joined(rig: &Rig) {
     let machine = rig.boot(&[]);
     let guest = &machine.guest;
-    let sent = match has_tcx(guest) {
-        true => "tcx egress",
-        false => "clsact egress",
+    let sent = if has_tcx(guest) {
+        "tcx egress"
+    } else {
+        "clsact egress"
     };
     let capture = guest.capture(&["-Q", "inout", "-i", "v*"]).ready();
     guest.must(&["sh", "-c", PAIR]);

@@ -47,9 +47,10 @@ pub fn says_what_works(rig: &Rig) {
     let found = finds(guest, nic, "attaching");
     assert!(found.to_string().contains("halts virtio_net"), "{found}");
     let capture = guest.capture(&["-i", &nic.name]).ready();
-    let in_stack = match super::directions::has_tcx(guest) {
-        true => "tcx ingress",
-        false => "clsact ingress",
+    let in_stack = if super::directions::has_tcx(guest) {
+        "tcx ingress"
+    } else {
+        "clsact ingress"
     };
     for id in ["xdp_mode", "attaching", "xdp_programs"] {
         let found = check(&report(guest, nic), id).to_string();

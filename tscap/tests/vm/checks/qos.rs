@@ -34,9 +34,10 @@ pub fn by_layers(rig: &Rig) {
     };
     let absent: Vec<_> = found.absent.iter().map(|it| it.layer).collect();
     // The links of netfilter are of Linux 6.4; before 6.6 clsact takes the place of tcx.
-    let expected: &[Layer] = match is_at_least(guest, (6, 4)) {
-        true => &[],
-        false => &[Layer::Pre, Layer::LocalIn],
+    let expected: &[Layer] = if is_at_least(guest, (6, 4)) {
+        &[]
+    } else {
+        &[Layer::Pre, Layer::LocalIn]
     };
     assert_eq!(absent, expected, "{:?}", found.absent);
     for it in &found.layers {

@@ -54,9 +54,10 @@ pub fn fold(text: &str, start: usize, width: Option<usize>) -> Vec<String> {
         let line = lines.last_mut().expect("there is a line");
         let fits = column == start && start + length <= width || column + 1 + length <= width;
         if let Some(command) = command(word).filter(|_| !fits) {
-            match column == start {
-                true => line.push_str(command),
-                false => lines.push(command.to_owned()),
+            if column == start {
+                line.push_str(command)
+            } else {
+                lines.push(command.to_owned())
             }
             column = start + length;
             is_closed = true;

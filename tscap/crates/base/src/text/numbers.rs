@@ -42,9 +42,10 @@ pub fn size(bytes: u64) -> String {
 /// Memory, as of a ring: powers of 1024; in MiB if it is a whole number of
 /// these, or 64 and more.
 pub fn ring(bytes: u64) -> String {
-    match bytes.is_multiple_of(1 << 20) || bytes >= 64 << 20 {
-        true => format!("{} MiB", grouped(bytes >> 20)),
-        false => format!("{} KiB", grouped(bytes >> 10)),
+    if bytes.is_multiple_of(1 << 20) || bytes >= 64 << 20 {
+        format!("{} MiB", grouped(bytes >> 20))
+    } else {
+        format!("{} KiB", grouped(bytes >> 10))
     }
 }
 

@@ -174,9 +174,12 @@ impl Table {
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         (0..self.head.len())
-            .map(|column| match self.words.contains(&column) {
-                true => (length(column), Side::Left),
-                false => (length(column), Side::Right),
+            .map(|column| {
+                if self.words.contains(&column) {
+                    (length(column), Side::Left)
+                } else {
+                    (length(column), Side::Right)
+                }
             })
             .collect()
     }
@@ -192,9 +195,10 @@ impl Table {
         for (column, (length, _)) in columns.iter().enumerate().skip(names.len()) {
             let last = blocks.last_mut().expect("there is a block");
             let fits = taken(last) + SPACE.len() + length <= width;
-            match fits || last.len() == names.len() {
-                true => last.push(column),
-                false => blocks.push([&names[..], &[column]].concat()),
+            if fits || last.len() == names.len() {
+                last.push(column)
+            } else {
+                blocks.push([&names[..], &[column]].concat())
             }
         }
         blocks

@@ -48,15 +48,16 @@ pub(super) fn check_pace(pace: Pace, size: u32) -> Result<(), String> {
 /// Refuses files that take too long to empty these rings, or that of the calibration.
 pub(super) fn check_drain(file_rate: u64, rings: &[usize]) -> Result<(), String> {
     let largest = rings.iter().copied().fold(SLOW_RING, usize::max) as u64;
-    match file_rate.saturating_mul(LONGEST_DRAIN_S) < largest {
-        false => Ok(()),
-        true => Err(format!(
+    if file_rate.saturating_mul(LONGEST_DRAIN_S) >= largest {
+        Ok(())
+    } else {
+        Err(format!(
             "a file that takes {}/s empties a ring of {} in more than {LONGEST_DRAIN_S} s: give a \
-             higher --file-rate, or a smaller --ring-size (at least {} are used)",
+         higher --file-rate, or a smaller --ring-size (at least {} are used)",
             size(file_rate),
             ring(largest),
             ring(SLOW_RING as u64)
-        )),
+        ))
     }
 }
 

@@ -7,9 +7,12 @@ use std::str::FromStr;
 /// A number of things, 1 or more.
 pub(crate) fn positive<T: FromStr + From<u8> + PartialOrd>(text: &str) -> Result<T, String> {
     let number = text.parse().ok().filter(|number| *number >= T::from(1));
-    number.ok_or_else(|| match text.bytes().all(|byte| byte.is_ascii_digit()) {
-        true if text.bytes().any(|byte| byte > b'0') => "it is too large".into(),
-        _ => "it must be a whole number, 1 or more".into(),
+    number.ok_or_else(|| {
+        if text.bytes().all(|byte| byte.is_ascii_digit()) && text.bytes().any(|byte| byte > b'0') {
+            "it is too large".into()
+        } else {
+            "it must be a whole number, 1 or more".into()
+        }
     })
 }
 

@@ -12,9 +12,12 @@ const NOT_POSITIVE: &str = "it must be greater than 0";
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration = match text.parse::<f64>() {
         // Negative, infinite, or no number after all.
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| match seconds > 0.0 {
-            true => TOO_LONG,
-            false => NOT_POSITIVE,
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| {
+            if seconds > 0.0 {
+                TOO_LONG
+            } else {
+                NOT_POSITIVE
+            }
         })?,
         Err(_) => humantime::parse_duration(text)
             .map_err(|_| "a time is seconds such as 10 or 0.5, or has units such as 1m30s")?,

@@ -44,9 +44,10 @@ pub(super) struct BeforeJump {
 impl BeforeJump {
     fn real_at(&self, at: TscCycles) -> RealNs {
         let [latest, earlier] = &self.pieces;
-        match at >= latest.from {
-            true => latest.real_at(at),
-            false => earlier.real_at(at),
+        if at >= latest.from {
+            latest.real_at(at)
+        } else {
+            earlier.real_at(at)
         }
     }
 }

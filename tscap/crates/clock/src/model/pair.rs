@@ -135,9 +135,10 @@ impl Pair {
             return false;
         };
         self.rate = rate;
-        self.bound_ppb = match self.wanders {
-            true => ppb.min(self.surest.bound_of(rate)),
-            false => ppb,
+        self.bound_ppb = if self.wanders {
+            ppb.min(self.surest.bound_of(rate))
+        } else {
+            ppb
         };
         self.error_ppb = error_ppb;
         true

@@ -45,9 +45,10 @@ impl Stretch {
     pub fn new(first: Reading, pair: &Pair, is_bent: bool) -> Self {
         Self {
             wander_ppb: pair.wander_ppb,
-            slack: match pair.wanders {
-                true => pair.wander_ppb as f64 / 1e9,
-                false => 0.0,
+            slack: if pair.wanders {
+                pair.wander_ppb as f64 / 1e9
+            } else {
+                0.0
             },
             is_bent,
             first,
@@ -81,11 +82,12 @@ impl Stretch {
             let farthest = (of_average - self.slowest).max(self.fastest - of_average);
             let farthest_ppb = (farthest * 1e9).ceil() as u64;
             return Some(LocalRate {
-                drift_ppb: match self.is_bent {
-                    true => average
+                drift_ppb: if self.is_bent {
+                    average
                         .drift_ppb
-                        .max(farthest_ppb.saturating_add(self.wander_ppb)),
-                    false => average.drift_ppb,
+                        .max(farthest_ppb.saturating_add(self.wander_ppb))
+                } else {
+                    average.drift_ppb
                 },
                 ..average
             });

@@ -188,17 +188,19 @@ impl Ambiguity {
         };
         let length = gone.expected.saturating_add(slack);
         let leads = until.saturating_sub(length);
-        let leads_here = match has_jumped {
-            true => StampRange::new(leads, until),
-            false => StampRange::new(leads.max(after).min(until), until),
+        let leads_here = if has_jumped {
+            StampRange::new(leads, until)
+        } else {
+            StampRange::new(leads.max(after).min(until), until)
         };
         let farthest = after.saturating_add(length);
-        let (goes_on, left) = match until < after {
-            true => (StampRange::new(after, farthest), leads_here),
-            false => (
+        let (goes_on, left) = if until < after {
+            (StampRange::new(after, farthest), leads_here)
+        } else {
+            (
                 StampRange::new(after, farthest.max(until)),
                 leads_here.hull(StampRange::new(after, until)),
-            ),
+            )
         };
         let unresolved = self.unresolved.map(|[least, greatest]| {
             StampRange::new(least.saturating_sub(slack), greatest.saturating_add(length))
@@ -253,9 +255,10 @@ impl Event {
     /// No stamp of before it waits any more: where the clock comes again, its values are new.
     fn is_over(&mut self, farthest: u64) {
         let [goes_on, ..] = self.values;
-        let goes_on = match farthest > self.after {
-            true => StampRange::NONE,
-            false => goes_on,
+        let goes_on = if farthest > self.after {
+            StampRange::NONE
+        } else {
+            goes_on
         };
         self.values = [goes_on, self.left, StampRange::NONE];
     }

@@ -141,9 +141,10 @@ impl Tracker {
         let is_narrow = !self.is_wide(sample.width_ns);
         // The clock may have been set before, by less than a wide one shows.
         let is_certain = cross.offset.is_some() || is_narrow;
-        let mut course = match is_certain {
-            true => ElapsedCheck::Certain,
-            false => ElapsedCheck::Uncertain,
+        let mut course = if is_certain {
+            ElapsedCheck::Certain
+        } else {
+            ElapsedCheck::Uncertain
         };
         let mut counter_jump_ns = None;
         if let Some(bracket) = cross.bracket() {
@@ -167,9 +168,10 @@ impl Tracker {
                     Some(CounterOutcome::PassedOver) => {
                         // It went back in the reading.
                         let is_torn = bracket.tsc[1] < bracket.tsc[0];
-                        match is_untold || is_torn || was_set || self.ambiguity.has_unresolved() {
-                            true => ElapsedCheck::Unresolved,
-                            false => ElapsedCheck::Uncertain,
+                        if is_untold || is_torn || was_set || self.ambiguity.has_unresolved() {
+                            ElapsedCheck::Unresolved
+                        } else {
+                            ElapsedCheck::Uncertain
                         }
                     }
                 };

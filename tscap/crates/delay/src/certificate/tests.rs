@@ -67,9 +67,10 @@ fn it_holds_for_delays_that_depend_on_each_other() {
         }
         println!("{class:?}: {certified} of {of_class}, as independent: {independent}");
         let mistaken = (of_class as f64 * MISTAKEN).ceil() as usize;
-        match class.depends() {
-            false => assert!(independent + mistaken >= of_class, "{class:?}"),
-            true => assert!(3 * certified >= of_class, "{class:?}: {certified}"),
+        if !class.depends() {
+            assert!(independent + mistaken >= of_class, "{class:?}")
+        } else {
+            assert!(3 * certified >= of_class, "{class:?}: {certified}")
         }
     }
     println!(

@@ -179,9 +179,10 @@ fn indices(name: &str, survey: &Survey) -> Result<Vec<usize>, FileError> {
         let name = survey.interfaces[number].interface.name.as_deref();
         let mut indices = name.map(named).unwrap_or_default();
         indices.retain(|it| *it == number || is_one(number, *it));
-        return Ok(match indices.is_empty() {
-            true => vec![number],
-            false => indices,
+        return Ok(if indices.is_empty() {
+            vec![number]
+        } else {
+            indices
         });
     }
     let has: Vec<_> = all()
@@ -194,9 +195,10 @@ fn indices(name: &str, survey: &Survey) -> Result<Vec<usize>, FileError> {
         .collect();
     Err(FileError::NoInterface {
         name: escaped(name).into_owned(),
-        has: match has.is_empty() {
-            true => "none".into(),
-            false => has.join(", "),
+        has: if has.is_empty() {
+            "none".into()
+        } else {
+            has.join(", ")
         },
     })
 }

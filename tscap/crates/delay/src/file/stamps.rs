@@ -60,9 +60,10 @@ impl Stamps {
                     is_raw: false,
                     counter: None,
                     error_ns,
-                    slack: match places.are_one() {
-                        true => 0,
-                        false => error_ns.unwrap_or(0),
+                    slack: if places.are_one() {
+                        0
+                    } else {
+                        error_ns.unwrap_or(0)
                     },
                     first: RawStamp(ends[0]),
                     last: RawStamp(ends[1]),
@@ -233,12 +234,11 @@ fn error_of_times(
         }
     }
     if greatest_ns.is_none() {
-        let together = match places.are_one() {
-            true => "",
-            false => {
-                ", nor whether those of both places are of one clock: packets that seem to leave \
-                 before they come in are not matched"
-            }
+        let together = if places.are_one() {
+            ""
+        } else {
+            ", nor whether those of both places are of one clock: packets that seem to leave \
+             before they come in are not matched"
         };
         warnings.push(format!(
             "the file does not say how far its times are off{together}: delays have no bound"

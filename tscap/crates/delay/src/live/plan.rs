@@ -114,9 +114,10 @@ impl LivePlan {
 
     /// Bytes kept of each packet: its addresses at least.
     pub(super) fn kept_bytes(&self) -> usize {
-        match self.keeps_packets {
-            true => MOST_KEPT.min(128),
-            false => ENDS_WITHIN,
+        if self.keeps_packets {
+            MOST_KEPT.min(128)
+        } else {
+            ENDS_WITHIN
         }
     }
 }

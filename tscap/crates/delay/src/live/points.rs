@@ -162,9 +162,10 @@ fn ways(plan: &LivePlan, peer_scope: &Scope) -> Result<Found, Failure> {
                     "--reflect {entry} measures replies that leave where requests came in"
                 )));
             }
-            let suits = match a.master.is_some() && a.master == b.master {
-                true => Match::Bridge,
-                false => Match::Route,
+            let suits = if a.master.is_some() && a.master == b.master {
+                Match::Bridge
+            } else {
+                Match::Route
             };
             let mut ways = vec![through(&a, &b)?];
             if *is_both {

@@ -115,9 +115,10 @@ impl Matcher {
         let is_known = !matches!(sighting.at, SeenAt::Exit(exit) if exit >= self.exits);
         assert!(is_known, "{sighting:?}, exits: {}", self.exits);
         self.settle(passed);
-        let kept = match self.keeps_exits || sighting.at == SeenAt::Entry {
-            true => self.window.keep(bytes),
-            false => KeptId::NONE,
+        let kept = if self.keeps_exits || sighting.at == SeenAt::Entry {
+            self.window.keep(bytes)
+        } else {
+            KeptId::NONE
         };
         self.arrivals.push(Arrival::new(sighting, kept));
         if self.arrivals.are_full() {

@@ -212,9 +212,10 @@ mod tests {
                     let hash = key % spread * (u64::MAX / spread) + key / spread;
                     hash.wrapping_mul(inverse)
                 };
-                let key = match random.bool() && !open.is_empty() {
-                    true => open[random.usize(..open.len())],
-                    false => of(keys.next().unwrap()),
+                let key = if random.bool() && !open.is_empty() {
+                    open[random.usize(..open.len())]
+                } else {
+                    of(keys.next().unwrap())
                 };
                 let may_enter = open.len() < MOST && random.u8(..) > 10;
                 let at = |number: u32| open[number.wrapping_sub(first) as usize];

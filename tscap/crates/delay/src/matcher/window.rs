@@ -240,9 +240,10 @@ impl Window {
     /// Accounts for a sighting without a group.
     #[cold]
     fn pass_over(&mut self, arrival: &Arrival, is_late: bool) {
-        let at = match self.is_mirrored {
-            true => SeenAt::Entry,
-            false => arrival.at(),
+        let at = if self.is_mirrored {
+            SeenAt::Entry
+        } else {
+            arrival.at()
         };
         if is_late {
             self.accounts.late(at);

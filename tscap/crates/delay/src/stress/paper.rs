@@ -200,10 +200,11 @@ fn wait(time: Duration, is_busy: bool, stop: &AtomicBool) {
         if left.is_zero() || stop.load(Ordering::Relaxed) {
             return;
         }
-        match is_busy {
-            true => spin_loop(),
+        if is_busy {
+            spin_loop();
+        } else {
             // Woken when it is to stop.
-            false => thread::park_timeout(left),
+            thread::park_timeout(left);
         }
     }
 }
@@ -222,9 +223,12 @@ mod tests {
     /// A third: 17.6 ms of duties and 11 ms of busy idling in 86.2 ms.
     #[test]
     fn the_profile_takes_a_third_of_a_cpu() {
-        let busy = |phase: &Phase| match phase.is_busy {
-            true => phase.idle + phase.duty,
-            false => phase.duty,
+        let busy = |phase: &Phase| {
+            if phase.is_busy {
+                phase.idle + phase.duty
+            } else {
+                phase.duty
+            }
         };
         let all: Duration = PROFILE.iter().map(|phase| phase.idle + phase.duty).sum();
         let busy: Duration = PROFILE.iter().map(busy).sum();

@@ -175,12 +175,11 @@ impl Output {
         let bears = bearing.bears(now) && left <= MOST_LEFT;
         let is_slow = direct.is_behind && !direct.pace.keeps_up(rate);
         direct.spills = !bears && !is_slow;
-        match direct.spills {
-            true => {
-                bearing.spilled += (waiting.len() + bytes) as u64;
-                WriteMode::Appended
-            }
-            false => direct.pace.way(direct.is_behind),
+        if direct.spills {
+            bearing.spilled += (waiting.len() + bytes) as u64;
+            WriteMode::Appended
+        } else {
+            direct.pace.way(direct.is_behind)
         }
     }
 
@@ -202,9 +201,10 @@ impl Output {
         let lies_aligned = blocks
             .get(missing..)
             .is_some_and(|it| direct.is_aligned(it));
-        let (first, rest) = match lies_aligned {
-            true => blocks.split_at(missing),
-            false => (blocks, &[][..]),
+        let (first, rest) = if lies_aligned {
+            blocks.split_at(missing)
+        } else {
+            (blocks, &[][..])
         };
         let begin = waiting.at;
         waiting.extend(first);

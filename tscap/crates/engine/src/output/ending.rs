@@ -20,9 +20,10 @@ const LENGTH_BYTES: u64 = size_of::<u32>() as u64;
 /// # Errors
 /// If it does not, or that can't be seen.
 pub(super) fn check(file: &File, base: u64) -> Result<(), CloseError> {
-    match ends_whole(file, base).map_err(CloseError::Unseen)? {
-        true => Ok(()),
-        false => Err(CloseError::Torn),
+    if ends_whole(file, base).map_err(CloseError::Unseen)? {
+        Ok(())
+    } else {
+        Err(CloseError::Torn)
     }
 }
 
@@ -73,12 +74,13 @@ mod tests {
             let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
             let is_whole = [6, 6 + 32, 6 + 32 + 80].contains(&cut);
             let reported = check(&file, 6);
-            match is_whole {
-                true => reported.unwrap(),
-                false => assert!(
+            if is_whole {
+                reported.unwrap()
+            } else {
+                assert!(
                     matches!(reported, Err(CloseError::Torn)),
                     "{cut}: {reported:?}"
-                ),
+                )
             }
         }
     }

@@ -47,9 +47,10 @@ impl<'a> Extent<'a> {
             ring::blocks(blocks).map(move |(frame, end)| (frame, offset + end as u64))
         });
         for (frame, block_end) in torn.chain(of_parts) {
-            match block_end <= end {
-                true => whole = block_end,
-                false => lost.extend(frame),
+            if block_end <= end {
+                whole = block_end
+            } else {
+                lost.extend(frame)
             }
         }
         (whole, lost)

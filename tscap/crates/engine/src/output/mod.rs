@@ -379,9 +379,10 @@ impl Output {
         let begin = self.length;
         self.length += blocks.len() as u64;
         self.next_address = blocks.as_ptr().addr().wrapping_add(blocks.len());
-        let written = match self.direct.is_some() {
-            true => self.write_direct(blocks),
-            false => self.append_after_waiting(blocks),
+        let written = if self.direct.is_some() {
+            self.write_direct(blocks)
+        } else {
+            self.append_after_waiting(blocks)
         };
         written.map_err(|source| self.failed(source, begin, blocks))
     }
@@ -420,9 +421,10 @@ impl Output {
 
     /// Writes the blocks that wait; of a file that is written direct, when they are worth it.
     pub(super) fn flush(&mut self) -> Result<(), OutputError> {
-        let flushed = match self.direct.is_some() {
-            true => self.write_direct(&[]),
-            false => self.append_waiting(),
+        let flushed = if self.direct.is_some() {
+            self.write_direct(&[])
+        } else {
+            self.append_waiting()
         };
         flushed.map_err(|source| self.failed(source, self.length, &[]))
     }
@@ -435,9 +437,10 @@ impl Output {
         }
         let (written, length) = (self.written, self.length);
         let direct = self.direct.as_mut();
-        match direct.is_some_and(|it| it.is_overdue(written, length, now)) {
-            true => self.append_all(),
-            false => Ok(()),
+        if direct.is_some_and(|it| it.is_overdue(written, length, now)) {
+            self.append_all()
+        } else {
+            Ok(())
         }
     }
 
@@ -457,9 +460,10 @@ impl Output {
 
     /// Writes everything that waits.
     pub(super) fn append_all(&mut self) -> Result<(), OutputError> {
-        let appended = match self.direct.is_some() {
-            true => self.append_direct(&[]),
-            false => self.append_waiting(),
+        let appended = if self.direct.is_some() {
+            self.append_direct(&[])
+        } else {
+            self.append_waiting()
         };
         appended.map_err(|source| self.failed(source, self.length, &[]))
     }
@@ -588,9 +592,10 @@ impl Output {
 
     /// Ends an output whose file had no name any more at some time, if it `is_removed`.
     pub(super) fn close_removed(self, is_removed: bool) -> Result<(), CloseError> {
-        let intact = match is_removed {
-            true => Err(CloseError::Removed),
-            false => self.check_length(),
+        let intact = if is_removed {
+            Err(CloseError::Removed)
+        } else {
+            self.check_length()
         };
         if self.reserve > 0
             && intact.is_ok()
@@ -623,9 +628,10 @@ impl Output {
         };
         let now = (file.metadata()?.len(), self.base + self.length);
         let (found, written) = self.changed.unwrap_or(now);
-        match found < written || (self.is_alone && found > written) {
-            true => Err(CloseError::Changed { found, written }),
-            false => Ok(()),
+        if found < written || (self.is_alone && found > written) {
+            Err(CloseError::Changed { found, written })
+        } else {
+            Ok(())
         }
     }
 

@@ -29,9 +29,10 @@ impl Pace {
         let Some(direct) = self.direct else {
             return WriteMode::Direct;
         };
-        match self.appended.is_none_or(|appended| appended < direct) {
-            true => WriteMode::Appended,
-            false => WriteMode::Direct,
+        if self.appended.is_none_or(|appended| appended < direct) {
+            WriteMode::Appended
+        } else {
+            WriteMode::Direct
         }
     }
 

@@ -481,13 +481,10 @@ proptest::proptest! {
                 Happening::Write(bytes, copied) => {
                     let begin = expected.len();
                     expected.extend((begin..begin + bytes).map(|at| (at % 251) as u8));
-                    match copied {
-                        true => {
-                            output.copy(&expected[begin..]);
-                            output.flush().unwrap();
-                        }
-                        false => output.write(&expected[begin..]).unwrap(),
-                    }
+                    if copied {
+                        output.copy(&expected[begin..]);
+                        output.flush().unwrap();
+                    } else { output.write(&expected[begin..]).unwrap() }
                 }
                 Happening::Bears(bears) => {
                     let hour = Duration::from_secs(3_600);

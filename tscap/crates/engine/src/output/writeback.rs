@@ -207,9 +207,10 @@ impl Extent {
     /// What to write out next. Whole steps end where the page cache is not written to any more.
     fn next(self, only_whole: bool) -> Option<Range<u64>> {
         let whole = (self.out / STEP + 1) * STEP;
-        match whole <= self.end {
-            true => Some(self.out..whole),
-            false => (!only_whole && self.out < self.end).then_some(self.out..self.end),
+        if whole <= self.end {
+            Some(self.out..whole)
+        } else {
+            (!only_whole && self.out < self.end).then_some(self.out..self.end)
         }
     }
 }
@@ -307,9 +308,10 @@ pub(super) mod tests {
     impl Script {
         fn result(&self) -> io::Result<()> {
             let calls = self.out.len() as u32 + self.syncs;
-            match self.fails_at == Some(calls) {
-                true => Err(io::Error::from_raw_os_error(libc::EIO)),
-                false => Ok(()),
+            if self.fails_at == Some(calls) {
+                Err(io::Error::from_raw_os_error(libc::EIO))
+            } else {
+                Ok(())
             }
         }
     }

@@ -122,10 +122,11 @@ impl Names {
                 has_number,
                 ring,
             } => {
-                let mut name = match has_time {
+                let mut name = if has_time {
                     // Once a period, as `Gflag_time` of tcpdump.c.
-                    true => self.formatted(self.period)?,
-                    false => self.template.clone().into_os_string(),
+                    self.formatted(self.period)?
+                } else {
+                    self.template.clone().into_os_string()
                 };
                 // As `getWflagChars` and `MakeFilename` of tcpdump.c.
                 let width = ring.map_or(0, |ring| digits(ring - 1));

@@ -128,9 +128,10 @@ fn what_a_failed_write_has_lost_was_not_written() {
         let counts = &finisher.counts[0][Direction::In];
         let hardware = (counts.hardware.with, counts.hardware.unconverted);
         assert_eq!((counts.written, hardware), (1, (1, 0)));
-        let outcome = match reader_gone {
-            true => Outcome::AfterStop,
-            false => Outcome::WriteFailed,
+        let outcome = if reader_gone {
+            Outcome::AfterStop
+        } else {
+            Outcome::WriteFailed
         };
         assert_eq!(counts.outcomes[outcome], 2);
     }

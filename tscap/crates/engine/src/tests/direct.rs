@@ -133,9 +133,12 @@ fn packets(path: &Path) -> Vec<(u128, Vec<u8>)> {
 }
 
 fn run(path: &Path, rings: u32, happenings: &[Happening], direct: bool) {
-    let mut capture = Direct::new(path, rings, |file| match direct {
-        true => Output::direct(file),
-        false => Output::regular(file, Io::Buffered).unwrap(),
+    let mut capture = Direct::new(path, rings, |file| {
+        if direct {
+            Output::direct(file)
+        } else {
+            Output::regular(file, Io::Buffered).unwrap()
+        }
     });
     for happening in happenings {
         capture.happen(happening);

@@ -174,9 +174,10 @@ impl OutcomesText<'_> {
             return Ok((place(json, number.get()), filtered.to_string()));
         }
         let inside = place(json, object).start + 1;
-        let comma = match object[1..].trim_start().starts_with('}') {
-            true => "",
-            false => ",",
+        let comma = if object[1..].trim_start().starts_with('}') {
+            ""
+        } else {
+            ","
         };
         let text = format!("\"{}\":{filtered}{comma}", Outcome::Filtered.entry().name);
         Ok((inside..inside, text))

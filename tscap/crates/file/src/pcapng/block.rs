@@ -205,9 +205,10 @@ pub(super) fn options(
             return None;
         }
         at = value.end.next_multiple_of(4);
-        Some(match value.end <= end {
-            true => Ok((code, value)),
-            false => Err(BlockFault::Option),
+        Some(if value.end <= end {
+            Ok((code, value))
+        } else {
+            Err(BlockFault::Option)
         })
     };
     let mut is_broken = false;

@@ -128,12 +128,13 @@ impl<R: Read> Blocks<R> {
         if head.len() < LEAST {
             return Ok(Frame::Broken(BlockFault::Torn));
         }
-        let endianness = match head.starts_with(&SECTION_HEADER.to_be_bytes()) {
-            false => endianness,
-            true => match byte_order(head) {
+        let endianness = if !head.starts_with(&SECTION_HEADER.to_be_bytes()) {
+            endianness
+        } else {
+            match byte_order(head) {
                 Some(endianness) => endianness,
                 None => return Ok(Frame::Broken(BlockFault::ByteOrder)),
-            },
+            }
         };
         let length = word(head, 4, endianness).unwrap_or(0);
         if length < SHORTEST || !length.is_multiple_of(4) {

@@ -260,9 +260,10 @@ impl FileWriter {
             }
             *said = counts.is_gone.then_some(of_each);
             // The history of the clock is the same for all, and may be long.
-            let clock = match is_first {
-                true => clock.clone(),
-                false => clock.in_short(),
+            let clock = if is_first {
+                clock.clone()
+            } else {
+                clock.in_short()
             };
             let received = written[Direction::In];
             let counted = Counted {

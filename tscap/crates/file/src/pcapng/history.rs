@@ -35,9 +35,10 @@ impl Gatherer {
         }
         let rate = clock.counter.map(|counter| counter.ns_per_cycle_2_58);
         // Where no sample was taken since, the latest is there again.
-        let samples = match history.samples.ends_with(&clock.samples) {
-            true => &[],
-            false => &clock.samples[..],
+        let samples = if history.samples.ends_with(&clock.samples) {
+            &[]
+        } else {
+            &clock.samples[..]
         };
         history.left_out += clock.segments_left_out;
         history.take(rate, &clock.segments, samples.iter().copied())?;

@@ -207,9 +207,10 @@ impl<R: Read> Reader<R> {
     }
 
     fn is_long_enough(&self, kind: u32) -> Result<(), BlockFault> {
-        match self.blocks.bytes().len() < least_length(kind) {
-            true => Err(BlockFault::Short),
-            false => Ok(()),
+        if self.blocks.bytes().len() < least_length(kind) {
+            Err(BlockFault::Short)
+        } else {
+            Ok(())
         }
     }
 
@@ -292,10 +293,11 @@ impl<R: Read> Reader<R> {
 
     fn packet(&self, is_obsolete: bool) -> Result<Packet, BlockFault> {
         let (block, endianness) = (self.blocks.bytes(), self.blocks.endianness);
-        let interface = match is_obsolete {
-            false => self.word(INTERFACE_OFFSET)?,
+        let interface = if is_obsolete {
             // The other half counts drops.
-            true => half(block, INTERFACE_OFFSET, endianness).map_or(0, u32::from),
+            half(block, INTERFACE_OFFSET, endianness).map_or(0, u32::from)
+        } else {
+            self.word(INTERFACE_OFFSET)?
         };
         let scale = self.scale(interface)?;
         let [high, low] = [STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET].map(|at| self.word(at));

@@ -171,9 +171,10 @@ impl<'a> Copy<'a> {
                 origlen,
                 data,
             }) => {
-                return match self.is_wanted(interface, Direction::In, origlen, &data)? {
-                    true => Ok(Changed::InPlace),
-                    false => Ok(Changed::LeftOut),
+                return if self.is_wanted(interface, Direction::In, origlen, &data)? {
+                    Ok(Changed::InPlace)
+                } else {
+                    Ok(Changed::LeftOut)
                 };
             }
             Some(Record::Statistics(interface, statistics)) => {
@@ -190,13 +191,12 @@ impl<'a> Copy<'a> {
             self.left_out.section();
         }
         block[SECTION_LENGTH..SECTION_LENGTH + 8].fill(0xff);
-        match options(block, SECTION_OPTIONS, endianness).all(|option| option.is_ok()) {
-            true => Changed::InPlace,
-            false => {
-                let options = options_of(block, SECTION_OPTIONS, endianness);
-                let less = with_options(block, SECTION_OPTIONS, &options, endianness);
-                less.map_or(Changed::InPlace, Changed::Anew)
-            }
+        if options(block, SECTION_OPTIONS, endianness).all(|option| option.is_ok()) {
+            Changed::InPlace
+        } else {
+            let options = options_of(block, SECTION_OPTIONS, endianness);
+            let less = with_options(block, SECTION_OPTIONS, &options, endianness);
+            less.map_or(Changed::InPlace, Changed::Anew)
         }
     }
 

@@ -88,9 +88,10 @@ impl Passage {
         let mut last = self.own[from];
         for layer in (from + 1..=to).filter(|layer| self.at(*layer).is_some()) {
             let here = self.own[layer];
-            own_ns += u64::from(match here.ring == last.ring {
-                true => here.before_ns.wrapping_sub(last.before_ns),
-                false => last.run_ns,
+            own_ns += u64::from(if here.ring == last.ring {
+                here.before_ns.wrapping_sub(last.before_ns)
+            } else {
+                last.run_ns
             });
             last = here;
         }

@@ -53,9 +53,10 @@ pub struct CompareBed {
 impl CompareBed {
     /// An error once it is to end.
     pub fn go_on(&self) -> Result<(), ExperimentError> {
-        match self.stop.is_asked() {
-            true => Err(ExperimentError::Stopped),
-            false => Ok(()),
+        if self.stop.is_asked() {
+            Err(ExperimentError::Stopped)
+        } else {
+            Ok(())
         }
     }
 

@@ -86,9 +86,10 @@ pub(super) fn outliers(costs: &[i64], own: &Summary, traces: &[Trace]) -> Option
     });
     for (cost, trace) in costs.iter().zip(traces) {
         let cause = &mut causes[trace.cause(cost - median) as usize];
-        match is_one(*cost) {
-            true => cause.outliers += 1,
-            false => cause.others += 1,
+        if is_one(*cost) {
+            cause.outliers += 1
+        } else {
+            cause.others += 1
         }
     }
     for cause in &mut causes {
@@ -98,9 +99,10 @@ pub(super) fn outliers(costs: &[i64], own: &Summary, traces: &[Trace]) -> Option
         over_ns,
         frames,
         of: costs.len() as u64,
-        causes: match traces.is_empty() {
-            true => Vec::new(),
-            false => causes.into(),
+        causes: if traces.is_empty() {
+            Vec::new()
+        } else {
+            causes.into()
         },
     })
 }

@@ -57,10 +57,7 @@ pub struct Request {
 impl Request {
     /// From one look to the next.
     pub(super) fn every(&self) -> Duration {
-        match self.phase <= SHORT {
-            true => OFTEN,
-            false => SELDOM,
-        }
+        if self.phase <= SHORT { OFTEN } else { SELDOM }
     }
 }
 

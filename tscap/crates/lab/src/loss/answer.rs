@@ -105,12 +105,13 @@ pub fn answer(costs: &Costs, question: Question, room_bytes: Option<u64>) -> Ans
 /// wait. With one CPU for all, converting takes from receiving.
 pub(super) fn received_from_a_card(costs: &Costs) -> Costs {
     let with_one_cpu = costs.receiving == Receiving::OnSender && costs.converter_shares;
-    let receive = match with_one_cpu {
-        true => Cost {
+    let receive = if with_one_cpu {
+        Cost {
             frame_ns: costs.receive.frame_ns + costs.convert.frame_ns,
             byte_ns: costs.receive.byte_ns + costs.convert.byte_ns,
-        },
-        false => costs.receive,
+        }
+    } else {
+        costs.receive
     };
     Costs {
         receiving: Receiving::Apart,

@@ -100,9 +100,10 @@ impl LossBed {
 
     /// An error once it is to end.
     pub fn go_on(&self) -> Result<(), LossError> {
-        match self.stop.is_asked() {
-            true => Err(LossError::Stopped),
-            false => Ok(()),
+        if self.stop.is_asked() {
+            Err(LossError::Stopped)
+        } else {
+            Ok(())
         }
     }
 
@@ -140,9 +141,10 @@ impl LossBed {
     /// So many frames may be written at a point of the sweep; of those that go through
     /// a slow pipe any number.
     pub fn frames_in_room(&self, grid_point: &GridPoint) -> u64 {
-        match self.is_slowed(grid_point.tool) {
-            true => u64::MAX,
-            false => self.frames_in_file(grid_point.caplen()),
+        if self.is_slowed(grid_point.tool) {
+            u64::MAX
+        } else {
+            self.frames_in_file(grid_point.caplen())
         }
     }
 
@@ -162,9 +164,10 @@ impl LossBed {
         grid_point: &GridPoint,
         burst: Burst,
     ) -> Result<Point, LoadError> {
-        let kind = match self.is_slowed(program.tool) {
-            true => CaptureKind::Slowly,
-            false => CaptureKind::Usual,
+        let kind = if self.is_slowed(program.tool) {
+            CaptureKind::Slowly
+        } else {
+            CaptureKind::Usual
         };
         self.capture(program, grid_point, burst, kind)
     }

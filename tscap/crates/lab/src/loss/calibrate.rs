@@ -81,9 +81,10 @@ pub(super) fn calibrate(
     let [idle, short, long, held, small, slow] = runs.map(middle);
     let known = |run: Option<Probe>| run.ok_or(LossError::NoCosts);
     Ok(Probes {
-        receiving: match bed.receives_apart() {
-            true => Receiving::Apart,
-            false => Receiving::OnSender,
+        receiving: if bed.receives_apart() {
+            Receiving::Apart
+        } else {
+            Receiving::OnSender
         },
         converter_shares: bed.converter_shares(),
         idle: known(idle)?,

@@ -173,9 +173,10 @@ impl Disk {
 /// How long the file may become where so many bytes are free.
 fn most(free: u64) -> Result<u64, DiskError> {
     let most = free / SHARE_OF_ROOM;
-    match most < LEAST {
-        true => Err(DiskError::Full { free }),
-        false => Ok(most),
+    if most < LEAST {
+        Err(DiskError::Full { free })
+    } else {
+        Ok(most)
     }
 }
 

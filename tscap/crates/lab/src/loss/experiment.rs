@@ -214,9 +214,10 @@ impl Point {
             let load = load_of(grid_point, run.sent as f64);
             let load = Load {
                 // What came, not what was asked for: a sender may be late.
-                rate: match load.rate.is_finite() {
-                    true => load.rate.min(run.sent as f64 / run.seconds),
-                    false => load.rate,
+                rate: if load.rate.is_finite() {
+                    load.rate.min(run.sent as f64 / run.seconds)
+                } else {
+                    load.rate
                 },
                 ..load
             };

@@ -81,9 +81,12 @@ impl Probes {
         }
         let convert = Cost::through(self.convert(&self.short)?, self.convert(&self.long)?);
         // What the converter took from the sender for a frame sent.
-        let shared = |probe: &Probe| match self.converter_shares {
-            true => convert.of(probe.size) * probe.run.written as f64 / probe.run.sent as f64,
-            false => 0.0,
+        let shared = |probe: &Probe| {
+            if self.converter_shares {
+                convert.of(probe.size) * probe.run.written as f64 / probe.run.sent as f64
+            } else {
+                0.0
+            }
         };
         let apart = self.receiving == Receiving::Apart;
         let send_ns = match (apart, self.send_ns) {
@@ -93,9 +96,12 @@ impl Probes {
         };
         let send_ns = send_ns.max(LEAST_NS);
         // What receiving a frame took, of any kind.
-        let each = |probe: &Probe| match apart {
-            true => probe.ns_seen(),
-            false => probe.ns_seen() - shared(probe) - send_ns,
+        let each = |probe: &Probe| {
+            if apart {
+                probe.ns_seen()
+            } else {
+                probe.ns_seen() - shared(probe) - send_ns
+            }
         };
         let turned_away_ns = {
             let (held, short) = (&self.held, each(&self.short));
@@ -166,9 +172,10 @@ fn turn_ns(costs: &Costs, small: &Probe) -> f64 {
     let [mut short, mut long] = TURNS.map(f64::ln);
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(short, long);
-        match predict(&with(middle.exp()), &load).ring < lost {
-            true => short = middle,
-            false => long = middle,
+        if predict(&with(middle.exp()), &load).ring < lost {
+            short = middle
+        } else {
+            long = middle
         }
     }
     short.exp()

@@ -111,9 +111,10 @@ impl Point {
     /// Frames a second that were sent, also those that the other end refused; 0 of fewer
     /// than two.
     pub fn rate_sent(&self) -> f64 {
-        match self.run.seconds > 0.0 {
-            true => self.run.sent.saturating_sub(1) as f64 / self.run.seconds,
-            false => 0.0,
+        if self.run.seconds > 0.0 {
+            self.run.sent.saturating_sub(1) as f64 / self.run.seconds
+        } else {
+            0.0
         }
     }
 

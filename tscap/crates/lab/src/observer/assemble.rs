@@ -99,9 +99,10 @@ mod tests {
         assert_eq!(all.len(), others * Metric::ALL.len());
         for verdict in all {
             let is_slow = verdict.watcher == observation.subjects[others].watcher;
-            let outcome = match is_slow {
-                true => Outcome::Dearer,
-                false => Outcome::WithinMargin,
+            let outcome = if is_slow {
+                Outcome::Dearer
+            } else {
+                Outcome::WithinMargin
             };
             assert_eq!(verdict.over_nobody.outcome, outcome, "{verdict:?}");
         }

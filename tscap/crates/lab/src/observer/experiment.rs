@@ -233,9 +233,10 @@ impl Bed {
     }
 
     fn go_on(&self) -> Result<(), ObserverError> {
-        match self.stop.is_asked() {
-            true => Err(ObserverError::Stopped),
-            false => Ok(()),
+        if self.stop.is_asked() {
+            Err(ObserverError::Stopped)
+        } else {
+            Ok(())
         }
     }
 

@@ -95,9 +95,10 @@ impl RestoreOutcome {
 
 impl From<ChangeError> for RestoreOutcome {
     fn from(error: ChangeError) -> Self {
-        match error.is_gone() {
-            true => Self::Gone,
-            false => Self::Failed(error),
+        if error.is_gone() {
+            Self::Gone
+        } else {
+            Self::Failed(error)
         }
     }
 }
@@ -124,9 +125,10 @@ impl Change {
             Err(error) => return Err(error),
         };
         change.old = old;
-        Ok(match change.old == change.new {
-            true => Planned::AsWanted,
-            false => Planned::Change(change),
+        Ok(if change.old == change.new {
+            Planned::AsWanted
+        } else {
+            Planned::Change(change)
         })
     }
 
@@ -144,9 +146,10 @@ impl Change {
     /// The command that gives it back after a capture that was killed; `None` if
     /// it is in a network namespace without a name.
     pub fn restore_command(&self) -> Option<String> {
-        match self.is_here() {
-            true => Some("tscap restore".into()),
-            false => self.command_in_namespace(),
+        if self.is_here() {
+            Some("tscap restore".into())
+        } else {
+            self.command_in_namespace()
         }
     }
 

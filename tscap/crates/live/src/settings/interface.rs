@@ -78,9 +78,10 @@ impl InterfaceId {
             Some(mac) => now.address == *mac,
             None => now.name == self.name,
         };
-        match is_same {
-            true => Ok(now.name),
-            false => Err(RestoreOutcome::NotSame { now }),
+        if is_same {
+            Ok(now.name)
+        } else {
+            Err(RestoreOutcome::NotSame { now })
         }
     }
 }

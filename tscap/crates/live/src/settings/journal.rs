@@ -161,9 +161,12 @@ impl JournalFolder {
         // It may be a link into /run/private.
         let of_service = of_service.and_then(|folder| fs::canonicalize(folder).ok());
         let own = PathBuf::from(format!("/run/user/{user}"));
-        let path = of_service.unwrap_or_else(|| match own.is_dir() {
-            true => own.join("tscap"),
-            false => format!("/tmp/tscap-{user}").into(),
+        let path = of_service.unwrap_or_else(|| {
+            if own.is_dir() {
+                own.join("tscap")
+            } else {
+                format!("/tmp/tscap-{user}").into()
+            }
         });
         Self::at(&path, &KernelFiles::live())
     }
@@ -335,9 +338,10 @@ pub(super) fn open_own(options: &mut OpenOptions, path: &Path) -> Result<File, J
         file => file.map_err(failed("open", path))?,
     };
     let meta = file.metadata().map_err(failed("look at", path))?;
-    match meta.is_file() && meta.uid() == nix::unistd::geteuid().as_raw() {
-        true => Ok(file),
-        false => Err(not_a_file()),
+    if meta.is_file() && meta.uid() == nix::unistd::geteuid().as_raw() {
+        Ok(file)
+    } else {
+        Err(not_a_file())
     }
 }
 

@@ -239,9 +239,10 @@ impl Setting {
                 None => None,
             },
             Self::ClsactFilter(filter) => match filters(interface)? {
-                Some(filters) => Some(Ok(match filters.has(filter)? {
-                    true => ATTACHED.into(),
-                    false => NONE.into(),
+                Some(filters) => Some(Ok(if filters.has(filter)? {
+                    ATTACHED.into()
+                } else {
+                    NONE.into()
                 })),
                 None => None,
             },

@@ -58,15 +58,18 @@ pub(super) fn find(places: &Places, wanted: &Wanted<'_>) -> Result<Process, Name
     }
     match (&alive[..], wanted) {
         ([one], _) | ([one, ..], Wanted::Pod { .. }) => Ok(one.process),
-        ([], _) => tools::ask(places, wanted).ok_or_else(|| match is_known {
-            true => NamespaceError::NotRunning {
-                target: wanted.target(),
-            },
-            false => NamespaceError::NotFound {
-                target: wanted.target(),
-                looked: survey.looked,
-                problems: survey.problems,
-            },
+        ([], _) => tools::ask(places, wanted).ok_or_else(|| {
+            if is_known {
+                NamespaceError::NotRunning {
+                    target: wanted.target(),
+                }
+            } else {
+                NamespaceError::NotFound {
+                    target: wanted.target(),
+                    looked: survey.looked,
+                    problems: survey.problems,
+                }
+            }
         }),
         (several, _) => Err(NamespaceError::Ambiguous {
             target: wanted.target(),

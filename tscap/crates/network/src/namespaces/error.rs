@@ -99,9 +99,10 @@ impl NamespaceError {
                 looked, problems, ..
             } => {
                 let looked: Vec<_> = looked.iter().map(|path| path.display().to_string()).collect();
-                let looked = match looked.is_empty() {
-                    true => "no container runtime was found (Docker, Podman, containerd, CRI-O)".into(),
-                    false => format!("looked in {}", looked.join(", ")),
+                let looked = if looked.is_empty() {
+                    "no container runtime was found (Docker, Podman, containerd, CRI-O)".into()
+                } else {
+                    format!("looked in {}", looked.join(", "))
                 };
                 let problems: String = problems.iter().map(|it| format!("; {it}")).collect();
                 format!("{looked}{problems}; --netns PID takes the number of one of its processes")

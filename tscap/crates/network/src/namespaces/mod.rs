@@ -117,11 +117,12 @@ impl Namespace {
                     });
                 }
                 let namespace = namespace?;
-                match namespace.id.is_here() {
-                    true => Err(NamespaceError::Here {
+                if namespace.id.is_here() {
+                    Err(NamespaceError::Here {
                         target: target.clone(),
-                    }),
-                    false => Ok(namespace),
+                    })
+                } else {
+                    Ok(namespace)
                 }
             }
         }

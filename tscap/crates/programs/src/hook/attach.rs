@@ -392,9 +392,10 @@ impl Attacher<'_, '_> {
     /// At the entry of the program at XDP.
     fn entry(&mut self, port: &Port<'_>) -> Result<Attachment, AttachError> {
         let entry = entry_of(port)?;
-        let at = match entry.is_generic() {
-            true => AttachPoint::GenericEntry,
-            false => AttachPoint::NativeEntry,
+        let at = if entry.is_generic() {
+            AttachPoint::GenericEntry
+        } else {
+            AttachPoint::NativeEntry
         };
         let place = Place {
             entry: Some(&entry),
@@ -468,9 +469,10 @@ impl Attacher<'_, '_> {
         let files = KernelFiles::live();
         let hardware_stamp = MetadataKfunc::hardware_stamp(&files);
         let hardware_stamp = hardware_stamp.map_err(|it| none(it.into()))?;
-        let vlan_tag = match features.tells_vlan_tags() {
-            true => self.loaded.loader().vlan_tag(),
-            false => None,
+        let vlan_tag = if features.tells_vlan_tags() {
+            self.loaded.loader().vlan_tag()
+        } else {
+            None
         };
         let bound = Some(Bound {
             ifindex,

@@ -277,10 +277,7 @@ fn fragment(
 
 /// What a program at XDP answers for each frame.
 const fn verdict(ends_frames: bool) -> i32 {
-    match ends_frames {
-        true => XDP_DROP,
-        false => XDP_PASS,
-    }
+    if ends_frames { XDP_DROP } else { XDP_PASS }
 }
 
 /// Why a filter can't be put into a program.

@@ -87,11 +87,12 @@ pub fn expected(
         );
     }
     let Some(features) = features else {
-        return match NATIVE.contains(&driver) {
-            true => Expected::Native {
+        return if NATIVE.contains(&driver) {
+            Expected::Native {
                 because: format!("{driver} usually can (this kernel does not tell)"),
-            },
-            false => Expected::Unknown,
+            }
+        } else {
+            Expected::Unknown
         };
     };
     if !features.has_native() {

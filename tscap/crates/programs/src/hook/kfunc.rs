@@ -171,9 +171,10 @@ fn id_in_module(files: &KernelFiles, function: &'static str) -> Result<u32, NoKf
     }
     let path = "kernel/btf/tscap";
     let Some(bytes) = types(files, path)? else {
-        return Err(match files.sys("module").join(MODULE).exists() {
-            true => NoKfunc::NoTypes,
-            false => not_loaded(files),
+        return Err(if files.sys("module").join(MODULE).exists() {
+            NoKfunc::NoTypes
+        } else {
+            not_loaded(files)
         });
     };
     let base = types(files, KERNEL_TYPES)?.ok_or(NoKfunc::NoKernelTypes)?;

@@ -206,9 +206,10 @@ fn direction(block: &[u8]) -> Direction {
         None => behind_raw(block),
     };
     let flags = word(block, options + 4);
-    match word(block, options) == OPT_FLAGS && flags & FLAGS_OUTBOUND != 0 {
-        true => Direction::Out,
-        false => Direction::In,
+    if word(block, options) == OPT_FLAGS && flags & FLAGS_OUTBOUND != 0 {
+        Direction::Out
+    } else {
+        Direction::In
     }
 }
 

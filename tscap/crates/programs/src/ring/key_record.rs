@@ -86,9 +86,10 @@ impl<'a> KeyRecord<'a> {
             segments,
             origlen,
             // What pads a frame that is shorter than what is kept is none of it.
-            kept: match kept.len() == padded(origlen as usize) {
-                true => &kept[..origlen as usize],
-                false => kept,
+            kept: if kept.len() == padded(origlen as usize) {
+                &kept[..origlen as usize]
+            } else {
+                kept
             },
         };
         Ok((record, length))

@@ -140,9 +140,10 @@ impl Line {
         let way = self.rate.duration_ns(middle.abs_diff(at));
         let carried = i128::from(way) * i128::from(local.ppb_from(self.rate)) / 1_000_000_000;
         let carried = i64::try_from(carried).unwrap_or(0);
-        match middle >= at {
-            true => seen + carried,
-            false => seen - carried,
+        if middle >= at {
+            seen + carried
+        } else {
+            seen - carried
         }
     }
 }

@@ -98,9 +98,10 @@ impl<R: BufRead> LogReader<R> {
                 ReadLogError::Damaged { source, .. } => ReadLogError::Damaged { number, source },
                 error => error,
             })?;
-            return match header.boot_id == self.header.boot_id {
-                true => Ok(Some(Line::Header(header))),
-                false => Err(ReadLogError::OtherBoot { number }),
+            return if header.boot_id == self.header.boot_id {
+                Ok(Some(Line::Header(header)))
+            } else {
+                Err(ReadLogError::OtherBoot { number })
             };
         }
         let entry = entry(&self.line).map_err(|source| ReadLogError::Damaged { number, source })?;
@@ -110,9 +111,10 @@ impl<R: BufRead> LogReader<R> {
 
 fn entry(line: &[u8]) -> Result<Entry, serde_json::Error> {
     let entry: Entry = serde_json::from_slice(line)?;
-    match entry.status.counter.ns_per_cycle_2_58.is_possible() {
-        true => Ok(entry),
-        false => Err(serde_json::Error::custom("no counter has such a rate")),
+    if entry.status.counter.ns_per_cycle_2_58.is_possible() {
+        Ok(entry)
+    } else {
+        Err(serde_json::Error::custom("no counter has such a rate"))
     }
 }
 

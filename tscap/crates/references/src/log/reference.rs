@@ -75,9 +75,10 @@ impl ReferenceBins {
                 .map_or(0, |rate| rate.duration_ns(middle.abs_diff(seen.at.0)));
             let carried = i128::from(way) * i128::from(self.rate_ppb) / 1_000_000_000;
             let carried = i64::try_from(carried).unwrap_or(0);
-            match middle >= seen.at.0 {
-                true => seen.ahead_ns.saturating_add(carried),
-                false => seen.ahead_ns.saturating_sub(carried),
+            if middle >= seen.at.0 {
+                seen.ahead_ns.saturating_add(carried)
+            } else {
+                seen.ahead_ns.saturating_sub(carried)
             }
         });
         let begins = std::mem::take(&mut self.begins);

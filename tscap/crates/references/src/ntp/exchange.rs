@@ -299,9 +299,12 @@ impl Exchanges {
         at: PacketStamp,
         near: RealNs,
     ) -> Result<Option<Exchange>, Refused> {
-        let reject = |is_so: bool, reject| match is_so {
-            true => Err(Refused::Rejected(reject)),
-            false => Ok(()),
+        let reject = |is_so: bool, reject| {
+            if is_so {
+                Err(Refused::Rejected(reject))
+            } else {
+                Ok(())
+            }
         };
         let packet = packet.map_err(|error| {
             Refused::Rejected(match error {

@@ -82,9 +82,10 @@ impl NtpLines {
                 return Err(NoLines::CounterWentBack);
             }
             let begins = begins || latest.is_none_or(|latest| latest.real >= point.ntp);
-            let expected = match begins {
-                true => None,
-                false => lines.carried(point.at),
+            let expected = if begins {
+                None
+            } else {
+                lines.carried(point.at)
             };
             lines.knots.push(Knot {
                 at: point.at,
@@ -95,9 +96,10 @@ impl NtpLines {
                 missed_ns: expected.map_or(0, |expected| expected.0.abs_diff(point.ntp.0)),
             });
         }
-        match lines.knots.is_empty() {
-            true => Err(NoLines::NoExchange),
-            false => Ok(lines),
+        if lines.knots.is_empty() {
+            Err(NoLines::NoExchange)
+        } else {
+            Ok(lines)
         }
     }
 
@@ -171,9 +173,10 @@ impl NtpLines {
     fn outside(&self, index: usize, rate: Carried, at: TscCycles) -> ServerTime {
         let knot = self.knots[index];
         let away_ns = rate.rate.duration_ns(at.0.abs_diff(knot.at.0));
-        let real = match at >= knot.at {
-            true => knot.real.0.saturating_add(away_ns),
-            false => knot.real.0.saturating_sub(away_ns),
+        let real = if at >= knot.at {
+            knot.real.0.saturating_add(away_ns)
+        } else {
+            knot.real.0.saturating_sub(away_ns)
         };
         ServerTime {
             real: RealNs(real),

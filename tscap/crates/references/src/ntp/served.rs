@@ -302,9 +302,10 @@ mod tests {
                 come(&mut served, 9, cookie, cookie);
             }
             for (comes, client, cookie) in turns {
-                match comes {
-                    true => come(&mut served, client, cookie, 5),
-                    false => drop(leave(&mut served, client, cookie, 6)),
+                if comes {
+                    come(&mut served, client, cookie, 5);
+                } else {
+                    leave(&mut served, client, cookie, 6);
                 }
             }
             let lengths = (served.open.found.len(), served.open.order.len());

@@ -84,10 +84,12 @@ pub fn capture(scenario: &Scenario, host: &Host) -> Option<Captured> {
         tracker.observe(&cross);
         tracker.look_at_raw(cross.mono[1], &mut reader);
         let conversion = tracker.convert();
-        let until = match drain < scenario.end() {
-            true if scenario.holds_a_drain => read_before,
-            true => look.saturating_sub(scenario.held_back_ns),
-            false => look,
+        let until = if drain >= scenario.end() {
+            look
+        } else if scenario.holds_a_drain {
+            read_before
+        } else {
+            look.saturating_sub(scenario.held_back_ns)
         };
         read_before = reader.now_ns;
         let converted = stamps.len();

@@ -172,9 +172,10 @@ fn intervals(found: &mut Found, scenario: &Scenario, captured: &Captured) {
     // What the kernel counts by has no parts of a count, unless the machine was moved to one
     // where the TSC runs at another rate than that.
     let is_moved = |(_, event): &(u64, Event)| matches!(event, Event::Migration { .. });
-    let count_ns = match scenario.events.iter().any(is_moved) {
-        true => scenario.machine.value_ns(),
-        false => scenario.machine.count_ns(),
+    let count_ns = if scenario.events.iter().any(is_moved) {
+        scenario.machine.value_ns()
+    } else {
+        scenario.machine.count_ns()
     };
     for apart in [1, 100, 5_000] {
         for (from, to) in captured

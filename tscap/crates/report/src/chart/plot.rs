@@ -137,9 +137,10 @@ fn joined(
     let mut is_broken = true;
     for place in places {
         if let Some((x, y)) = place {
-            path.push_str(&match is_broken {
-                true => format!("M{x:.1} {y:.1}"),
-                false => next(x, y),
+            path.push_str(&if is_broken {
+                format!("M{x:.1} {y:.1}")
+            } else {
+                next(x, y)
             });
         }
         is_broken = place.is_none();

@@ -82,9 +82,10 @@ fn reference(digest: &Digest) -> String {
         Some(reported(name, last.ahead_ns, last.bound_ns))
     });
     let all: Vec<String> = device.chain(servers).collect();
-    match all.is_empty() {
-        true => "none but the counter, of which the kernel makes the host's clock".into(),
-        false => all.join("; "),
+    if all.is_empty() {
+        "none but the counter, of which the kernel makes the host's clock".into()
+    } else {
+        all.join("; ")
     }
 }
 

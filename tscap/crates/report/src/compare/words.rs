@@ -39,9 +39,10 @@ pub(crate) fn verdicts(comparison: &Comparison, is_whole: bool) -> Vec<String> {
     let advice = advice.map(str::to_owned);
     let interrupts = comparison.interrupts_off.iter();
     let interrupts = interrupts.flat_map(interrupt_sentences);
-    let of_all = match is_whole {
-        true => [family_sentence(comparison), power_sentence(comparison)],
-        false => [None, None],
+    let of_all = if is_whole {
+        [family_sentence(comparison), power_sentence(comparison)]
+    } else {
+        [None, None]
     };
     sentences
         .chain(interrupts)

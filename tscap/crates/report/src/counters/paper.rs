@@ -44,9 +44,10 @@ pub(super) fn beside(of: &Characteristics) -> Table {
     let cells = |row: Row| {
         let subject = of.counters.iter().find(|it| it.counter == row.counter);
         let first = |subject: &Subject| {
-            let phases = match row.is_interface {
-                true => &subject.interface,
-                false => &subject.latency,
+            let phases = if row.is_interface {
+                &subject.interface
+            } else {
+                &subject.latency
             };
             phases.first().copied().flatten()
         };

@@ -258,15 +258,17 @@ impl Delays {
         let least = ns.iter().copied().fold(f64::INFINITY, f64::min);
         let most = ns.iter().copied().fold(0.0, f64::max);
         let is_far = least > 0.0 && most > FAR * least;
-        let unit = match is_far {
-            true => Unit::of((least * most).sqrt()),
-            false => Unit::of(most),
+        let unit = if is_far {
+            Unit::of((least * most).sqrt())
+        } else {
+            Unit::of(most)
         };
         let scaled = ns.iter().map(|ns| ns / unit.ns);
         let label = format!("delay, {}", unit.name);
-        let axis = match is_far {
-            true => Axis::over(label, Scale::Log, scaled),
-            false => Axis::over(label, Scale::Linear, scaled.chain([0.0])),
+        let axis = if is_far {
+            Axis::over(label, Scale::Log, scaled)
+        } else {
+            Axis::over(label, Scale::Linear, scaled.chain([0.0]))
         };
         Self { axis, unit }
     }

@@ -187,11 +187,10 @@ pub(super) fn certified_briefly(certificate: &Certificate) -> String {
 pub(super) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     let is_small = percent > 0.0 && percent < 10.0;
-    match is_small {
-        true => {
-            let decimals = (1.0 - percent.log10().floor()).min(12.0) as usize;
-            format!("{percent:.decimals$} %")
-        }
-        false => format!("{} %", number(percent)),
+    if is_small {
+        let decimals = (1.0 - percent.log10().floor()).min(12.0) as usize;
+        format!("{percent:.decimals$} %")
+    } else {
+        format!("{} %", number(percent))
     }
 }

@@ -46,9 +46,10 @@ pub(super) fn briefly(measurements: &[&Measurement]) -> Option<Table> {
     };
     let mut rows = Vec::new();
     for view in &views {
-        let name = match is_only {
-            true => view.point.to_owned(),
-            false => view.name(),
+        let name = if is_only {
+            view.point.to_owned()
+        } else {
+            view.name()
         };
         let cells = statistics(view.delays, false);
         rows.push(row(name, &cells, view.delays.bound_ns));
@@ -92,9 +93,10 @@ pub(super) fn upright(measurement: &Measurement, passage: &Passage) -> Option<Ta
     };
     let corrected = has_corrected.then_some(CORRECTED);
     let mut delays = passage.exits.iter().filter_map(|it| it.delays.as_ref());
-    let bound = match delays.any(|it| it.bound_ns.is_some()) {
-        true => BOUND,
-        false => UNBOUNDED,
+    let bound = if delays.any(|it| it.bound_ns.is_some()) {
+        BOUND
+    } else {
+        UNBOUNDED
     };
     let notes = [Some(bound), Some(RFC8219), corrected];
     let notes = notes.into_iter().flatten();
@@ -246,9 +248,10 @@ pub(super) fn beside_paper(measurements: &[&Measurement]) -> Option<Table> {
     let micros = |ns: f64| format!("{:.3}", ns / 1e3).replace('-', "−");
     let row = |view: &View<'_>| {
         let of = &view.delays.summary;
-        let pair = match of.mean.is_finite() && of.sd.is_finite() {
-            true => format!("{} / {}", micros(of.mean), micros(of.sd)),
-            false => NOTHING.to_owned(),
+        let pair = if of.mean.is_finite() && of.sd.is_finite() {
+            format!("{} / {}", micros(of.mean), micros(of.sd))
+        } else {
+            NOTHING.to_owned()
         };
         let paper = paper::beside(&view.measurement.method);
         vec![view.name(), pair, paper.to_owned()]

@@ -41,9 +41,10 @@ pub(super) fn document(of: &Residences) -> Document {
         document.add(Shown::Page, times.unwrap_or_else(nothing));
     }
     document.importance(Importance::Detail);
-    let (detailed, undetailed) = match shown.len() <= DETAILED {
-        true => (Shown::Text, 0),
-        false => (Shown::Whole, shown.len() as u64),
+    let (detailed, undetailed) = if shown.len() <= DETAILED {
+        (Shown::Text, 0)
+    } else {
+        (Shown::Whole, shown.len() as u64)
     };
     document.add_all(detailed, shown.iter().map(times_of));
     if of.others.packets > 0 {

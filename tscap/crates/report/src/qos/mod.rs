@@ -58,9 +58,10 @@ fn add_text(document: &mut Document, quality: &Quality) {
     let account = tables::account(quality);
     document.add(Shown::Text, Section::Sentences(FLUSH, account));
     document.importance(Importance::Detail);
-    let detailed = match shown.len() <= DETAILED {
-        true => Shown::Text,
-        false => Shown::Whole,
+    let detailed = if shown.len() <= DETAILED {
+        Shown::Text
+    } else {
+        Shown::Whole
     };
     shown.iter().for_each(|it| flow(document, detailed, it));
 }

@@ -175,9 +175,12 @@ fn values(
     setting: &Setting,
     of: impl Fn(&Point) -> Vec<Value>,
 ) -> Vec<(String, (f64, f64))> {
-    let x = |point: &Point| match over_rate {
-        true => point.rate_asked.unwrap_or(f64::NAN) / 1e6,
-        false => f64::from(point.size),
+    let x = |point: &Point| {
+        if over_rate {
+            point.rate_asked.unwrap_or(f64::NAN) / 1e6
+        } else {
+            f64::from(point.size)
+        }
     };
     let points = sweep.points.iter().filter(|point| point.is_reached());
     let points = points.filter(|point| Setting::of(point, over_rate) == *setting);

@@ -25,9 +25,10 @@ pub(super) struct Setting {
 impl Setting {
     pub fn of(point: &Point, over_rate: bool) -> Self {
         Self {
-            pace: match over_rate {
-                true => String::new(),
-                false => pace(point),
+            pace: if over_rate {
+                String::new()
+            } else {
+                pace(point)
             },
             snaplen: point.snaplen,
             ring: point.ring_bytes,
@@ -49,9 +50,10 @@ impl Setting {
 
     /// As the title of a chart.
     pub fn title(&self) -> String {
-        match self.pace.is_empty() {
-            true => self.to_string(),
-            false => format!("{}, {self}", self.pace),
+        if self.pace.is_empty() {
+            self.to_string()
+        } else {
+            format!("{}, {self}", self.pace)
         }
     }
 

@@ -88,9 +88,10 @@ pub(super) fn points(sweep: &Sweep) -> Table {
             maybe(busy, |share| format!("{:.0}", 100.0 * share))
         };
         let other = sweep.method.capture_cpus.first().copied();
-        let other = match receives_apart(sweep) {
-            true => Some(sweep.method.receive_cpu),
-            false => other,
+        let other = if receives_apart(sweep) {
+            Some(sweep.method.receive_cpu)
+        } else {
+            other
         };
         vec![
             name(point),
@@ -117,9 +118,10 @@ pub(super) fn points(sweep: &Sweep) -> Table {
         "program | size | pace | snaplen | ring | sent | Mpps | before | in ring | writer | lost | \
          predicted | CPU a | CPU b | CPU s/M",
     );
-    let (also, other) = match receives_apart(sweep) {
-        true => ("", "that which receives"),
-        false => (" and receives", "that of the capture"),
+    let (also, other) = if receives_apart(sweep) {
+        ("", "that which receives")
+    } else {
+        (" and receives", "that of the capture")
     };
     Table::figures(
         "Every point: shares of the frames sent that were lost, %",

@@ -288,9 +288,10 @@ fn drain(
                     tsc: TscCycles(record.stamp.0),
                     error_ns,
                 },
-                direction: match record.slot == Slot::of(0, Direction::In) {
-                    true => Direction::In,
-                    false => Direction::Out,
+                direction: if record.slot == Slot::of(0, Direction::In) {
+                    Direction::In
+                } else {
+                    Direction::Out
                 },
                 frame: record.kept.to_vec(),
             });

@@ -95,9 +95,10 @@ impl Waiting {
     fn moment(&self, sighting: &Sighting) -> u64 {
         let PacketStamp { tsc, error_ns } = sighting.at;
         let error = self.cycles(error_ns);
-        match sighting.direction == self.asking {
-            true => tsc.0.saturating_sub(error),
-            false => tsc.0.saturating_add(error),
+        if sighting.direction == self.asking {
+            tsc.0.saturating_sub(error)
+        } else {
+            tsc.0.saturating_add(error)
         }
     }
 

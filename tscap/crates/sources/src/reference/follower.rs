@@ -347,9 +347,10 @@ impl Trouble {
             }
             NtpEvent::Refused(server, error) => {
                 let is_closed = error.kind() == io::ErrorKind::ConnectionRefused;
-                self.latest = Some(match is_closed {
-                    true => format!("no server listens at UDP port {}", server.port()),
-                    false => format!("a request is not delivered: {error}"),
+                self.latest = Some(if is_closed {
+                    format!("no server listens at UDP port {}", server.port())
+                } else {
+                    format!("a request is not delivered: {error}")
                 });
                 self.is_hopeless |= is_closed;
             }

@@ -81,12 +81,13 @@ fn refusal(error: AttachError, name: &str) -> Failure {
             let other = AttachedProgram::of(xdp);
             let removal = other.removal(name, xdp.mode);
             let other = other.name.unwrap_or_default();
-            match other.starts_with("tscap_") && !other.starts_with("tscap_mark") {
-                true => format!(
+            if other.starts_with("tscap_") && !other.starts_with("tscap_mark") {
+                format!(
                     "it is of a tscap: start tscap stamp first, and tscap capture goes beside it, \
-                     or capture with --hook tcx; {removal}"
-                ),
-                false => removal,
+                 or capture with --hook tcx; {removal}"
+                )
+            } else {
+                removal
             }
         }
         AttachError::Refused { at, .. } if *at == AttachPoint::TcxIngress => NO_TCX.into(),

@@ -29,9 +29,12 @@ fn a_way_that_fails_once_is_left_once() {
         source: io::ErrorKind::TimedOut.into(),
     };
     let works_from = |first: Method| {
-        move |method: Method| match (method as u8) < first as u8 {
-            true => Err(error(method)),
-            false => Ok(method),
+        move |method: Method| {
+            if (method as u8) < first as u8 {
+                Err(error(method))
+            } else {
+                Ok(method)
+            }
         }
     };
     let [best, better, plain] = [Method::Precise, Method::Extended, Method::Plain];

@@ -109,9 +109,10 @@ impl Point {
             said_written: said.written,
         };
         // Others than tscap do not tell what was rejected from what never came.
-        let (seen, filtered) = match tool != Tool::Tscap && outcome.filters {
-            true => (given, given.checked_sub(said.written + in_ring)),
-            false => (said.seen, Some(said.filtered)),
+        let (seen, filtered) = if tool != Tool::Tscap && outcome.filters {
+            (given, given.checked_sub(said.written + in_ring))
+        } else {
+            (said.seen, Some(said.filtered))
         };
         let filtered = filtered.ok_or(unaccounted)?;
         let before = given.checked_sub(seen).ok_or(unaccounted)?;

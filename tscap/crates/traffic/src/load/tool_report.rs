@@ -111,9 +111,10 @@ impl ToolReport {
             let outcome = Outcome::ALL
                 .into_iter()
                 .find(|it| it.entry().name == name)?;
-            let stage = match outcome.entry().is_in_kernel() {
-                true => Stage::Ring,
-                false => Stage::Writer,
+            let stage = if outcome.entry().is_in_kernel() {
+                Stage::Ring
+            } else {
+                Stage::Writer
             };
             Some((name.as_str(), stage, count(frames)?))
         });

@@ -166,9 +166,10 @@ fn of_stages(limits: &FrameLimits) -> String {
 }
 
 fn of_disk(disk: &DiskRate) -> String {
-    let ended = match disk.ended_by_room {
-        true => ", which was half of the free space",
-        false => "",
+    let ended = if disk.ended_by_room {
+        ", which was half of the free space"
+    } else {
+        ""
     };
     let direct = 100.0 * disk.direct_bytes as f64 / disk.bytes.max(1) as f64;
     format!(

@@ -73,9 +73,12 @@ fn a_step_that_hides_in_a_wide_reading_is_within_the_bound() {
     let bound = tracker.host_bound_ns();
     let wide = after.cross(100 * MS, [1_000, 20, 20, 20]);
     assert_eq!(tracker.observe(&wide), Observation::Agrees);
-    let real = |mono| match mono < 95 * MS {
-        true => before.real(mono),
-        false => after.real(mono),
+    let real = |mono| {
+        if mono < 95 * MS {
+            before.real(mono)
+        } else {
+            after.real(mono)
+        }
     };
     let off = farthest(&mut tracker, 99 * MS + 80..100 * MS, real);
     assert!(off > bound, "{off} {bound}");

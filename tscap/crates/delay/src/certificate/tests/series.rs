@@ -198,9 +198,10 @@ impl Series {
                     *level = normal(random);
                 }
                 let value = normal(random);
-                match *is_burst {
-                    false => deviations[0] * value,
-                    true => *height + deviations[1] * *level + deviations[2] * value,
+                if !*is_burst {
+                    deviations[0] * value
+                } else {
+                    *height + deviations[1] * *level + deviations[2] * value
                 }
             }
             Model::MovingAverage { latest, sum } => {

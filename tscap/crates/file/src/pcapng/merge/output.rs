@@ -218,14 +218,15 @@ impl<W: Write> Output<W> {
                 is: name(&reference),
             });
         }
-        match *of == clock {
-            true => Ok(()),
-            false => Err(MergeError::Clocks {
+        if *of == clock {
+            Ok(())
+        } else {
+            Err(MergeError::Clocks {
                 first: first.clone(),
                 of: of.base,
                 other: file.to_owned(),
                 is: clock.base,
-            }),
+            })
         }
     }
 

@@ -25,9 +25,10 @@ impl Scale {
     /// It, if 64 bits can count the ticks of a second.
     pub fn possible(self) -> Result<Self, BlockFault> {
         let most = if self.tsresol & 0x80 == 0 { 19 } else { 63 };
-        match self.tsresol & 0x7f <= most {
-            true => Ok(self),
-            false => Err(BlockFault::Resolution(self.tsresol)),
+        if self.tsresol & 0x7f <= most {
+            Ok(self)
+        } else {
+            Err(BlockFault::Resolution(self.tsresol))
         }
     }
 

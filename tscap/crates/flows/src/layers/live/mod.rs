@@ -100,10 +100,7 @@ impl LivePlan {
         let interface = Interface::find(self)?;
         let plan = SessionPlan {
             recorded: Recorded::Layers {
-                kept: match self.looks_inside {
-                    true => KEPT_INSIDE,
-                    false => KEPT,
-                },
+                kept: if self.looks_inside { KEPT_INSIDE } else { KEPT },
                 have_processes: self.layers.contains(&Layer::App),
             },
             clock: ClockChoice::Ktime,

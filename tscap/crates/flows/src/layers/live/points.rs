@@ -141,10 +141,9 @@ impl LayerPoints {
             return Err(too_few(&all, &absent));
         }
         let mut next = 0..;
-        let layers = found.into_iter().map(|is_found| match is_found {
-            true => next.next(),
-            false => None,
-        });
+        let layers = found
+            .into_iter()
+            .map(|is_found| if is_found { next.next() } else { None });
         Ok(Self {
             all,
             absent,

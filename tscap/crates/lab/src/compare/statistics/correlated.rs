@@ -96,9 +96,10 @@ impl MeanDistribution {
         }
         for _ in 0..HALVINGS {
             let middle = f64::midpoint(low, high);
-            match self.share_above(side, middle) > share {
-                true => low = middle,
-                false => high = middle,
+            if self.share_above(side, middle) > share {
+                low = middle
+            } else {
+                high = middle
             }
         }
         high
@@ -116,10 +117,11 @@ impl Fit {
     fn of(series: &[f64], index: usize) -> Self {
         let last = CORRELATIONS - 1;
         let rho = 1.0 - (1.0 - MOST_CORRELATED).powf(index as f64 / last as f64);
-        let log_prior = match index == last {
+        let log_prior = if index == last {
             // Of all the others together as much.
-            true => ((CORRELATIONS + 1) as f64).ln(),
-            false => 0.0,
+            ((CORRELATIONS + 1) as f64).ln()
+        } else {
+            0.0
         };
         // Whitened: the first value by itself, then each less ρ times the one before.
         let first = (1.0 - rho * rho).sqrt();

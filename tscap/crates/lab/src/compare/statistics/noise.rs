@@ -41,9 +41,10 @@ impl Noise {
     /// What an interruption adds, as a share of the cost: nothing in most rounds,
     /// else 5 % or more, of infinite variance.
     pub(super) fn spike(&mut self, probability: f64) -> f64 {
-        match self.uniform() < probability {
-            true => 0.05 / (1.0 - self.uniform()).sqrt(),
-            false => 0.0,
+        if self.uniform() < probability {
+            0.05 / (1.0 - self.uniform()).sqrt()
+        } else {
+            0.0
         }
     }
 }

@@ -127,9 +127,10 @@ struct Margin(f64);
 impl fmt::Display for Margin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = 100.0 * self.0;
-        match percent > 3.0 {
-            true => write!(f, "1 ns ({percent:.1} %)"),
-            false => write!(f, "{percent:.0} %"),
+        if percent > 3.0 {
+            write!(f, "1 ns ({percent:.1} %)")
+        } else {
+            write!(f, "{percent:.0} %")
         }
     }
 }

@@ -22,9 +22,10 @@ impl Cost {
     /// byte and no frame costs less than nothing.
     pub fn through(short: (u32, f64), long: (u32, f64)) -> Self {
         let bytes = f64::from(long.0) - f64::from(short.0);
-        let byte_ns = match bytes > 0.0 {
-            true => ((long.1 - short.1) / bytes).max(0.0),
-            false => 0.0,
+        let byte_ns = if bytes > 0.0 {
+            ((long.1 - short.1) / bytes).max(0.0)
+        } else {
+            0.0
         };
         Self {
             frame_ns: (short.1 - byte_ns * f64::from(short.0)).max(0.0),

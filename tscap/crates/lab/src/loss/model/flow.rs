@@ -60,9 +60,10 @@ impl Stages {
         let record = record_bytes(load.caplen);
         let convert = costs.convert.of(load.caplen) / NS_PER_S;
         let turn = costs.turn_ns / NS_PER_S;
-        let share = match costs.converter_shares && convert > 0.0 {
-            true => CONVERTER_SHARE / convert,
-            false => f64::INFINITY,
+        let share = if costs.converter_shares && convert > 0.0 {
+            CONVERTER_SHARE / convert
+        } else {
+            f64::INFINITY
         };
         let writer = match costs.writer {
             Some(writer) if full.file => writer.bytes_per_s / record,
@@ -109,9 +110,10 @@ fn greatest(most: f64, is_good: impl Fn(f64) -> bool) -> f64 {
     let (mut good, mut bad) = (0.0, most);
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(good, bad);
-        match is_good(middle) {
-            true => good = middle,
-            false => bad = middle,
+        if is_good(middle) {
+            good = middle
+        } else {
+            bad = middle
         }
     }
     good

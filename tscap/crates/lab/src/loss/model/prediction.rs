@@ -96,8 +96,9 @@ pub fn predict(costs: &Costs, load: &Load) -> Prediction {
 
 /// When a buffer has no room left, s.
 fn until(room: f64, filling: f64, is_full: bool) -> f64 {
-    match !is_full && filling > 0.0 {
-        true => room / filling,
-        false => f64::INFINITY,
+    if !is_full && filling > 0.0 {
+        room / filling
+    } else {
+        f64::INFINITY
     }
 }

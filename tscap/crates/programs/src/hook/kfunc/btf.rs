@@ -273,9 +273,10 @@ impl<'a> Type<'a> {
     fn members(&self) -> impl Iterator<Item = (usize, usize, Member)> {
         self.more.chunks_exact(MEMBER).filter_map(|member| {
             let place = u32::try_from(word(member, 8)?).ok()?;
-            let (bit, bits) = match self.tells_bits {
-                true => (place & 0xff_ffff, place >> 24),
-                false => (place, 0),
+            let (bit, bits) = if self.tells_bits {
+                (place & 0xff_ffff, place >> 24)
+            } else {
+                (place, 0)
             };
             Some((word(member, 0)?, word(member, 4)?, Member { bit, bits }))
         })

@@ -137,9 +137,10 @@ impl KernelCounters {
                 Err(Refusal::Other(log)) => return Err(NoCounters::Refused { variable, log }),
             }
         }
-        match not_exported.is_empty() {
-            true => Ok(found),
-            false => Err(NoCounters::NotExported(not_exported.join(", "))),
+        if not_exported.is_empty() {
+            Ok(found)
+        } else {
+            Err(NoCounters::NotExported(not_exported.join(", ")))
         }
     }
 
@@ -196,9 +197,10 @@ impl Places {
             variable: found.id,
             words,
         };
-        match places.range().len() <= COUNTER_SCRATCH_BYTES {
-            true => Ok(places),
-            false => Err(NoCounters::NoVariable(variable)),
+        if places.range().len() <= COUNTER_SCRATCH_BYTES {
+            Ok(places)
+        } else {
+            Err(NoCounters::NoVariable(variable))
         }
     }
 

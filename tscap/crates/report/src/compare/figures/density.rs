@@ -87,9 +87,10 @@ fn density(id: &str, title: String, what: &str, histograms: &[Named]) -> Option<
     });
     let beyond = beyond.collect::<Vec<_>>().join(", ");
     let note = format!("frames beyond the edges: {beyond}");
-    let label = match origin == 0.0 {
-        true => format!("{what}, {}", unit.name),
-        false => format!("{what}: difference from {}, {}", span(origin), unit.name),
+    let label = if origin == 0.0 {
+        format!("{what}, {}", unit.name)
+    } else {
+        format!("{what}: difference from {}, {}", span(origin), unit.name)
     };
     let ends = [low, high].map(|end| (end - origin) / unit.ns);
     let chart = Chart {
