@@ -37,7 +37,6 @@ pub(super) fn run(plan: &ReportPlan) -> Result<Exit, Failure> {
     print(&document.text(layout(plan.verbose)))
 }
 
-/// What was saved.
 fn drawn(file: &Path) -> Result<Document, Failure> {
     // Once only: it may be a pipe.
     let mut saved = open(file)?;

@@ -17,7 +17,6 @@ const TIMESTAMP_INFORMATION: u8 = 3;
 const FOLLOW_UP: u8 = 7;
 const HMAC: u8 = 8;
 
-/// Octets of values.
 const TIMESTAMP_INFORMATION_VALUE: usize = 4;
 const FOLLOW_UP_VALUE: usize = 16;
 
@@ -229,11 +228,9 @@ pub fn reflect(
     TlvOutcome::Read
 }
 
-/// Where extensions begin.
 struct Found {
     /// Also of one that is longer than what is left.
     starts: Vec<usize>,
-    /// The hash.
     hmac: Option<usize>,
     /// Whether something but one padding follows the hash, or there are two.
     is_misplaced: bool,

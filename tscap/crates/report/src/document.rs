@@ -22,7 +22,6 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// A result, part by part.
 pub struct Document {
-    /// Names the page.
     title: String,
     /// Stands above the page.
     heading: &'static str,

@@ -63,7 +63,6 @@ impl Figure {
             .is_some_and(|of| of == pattern)
     }
 
-    /// As HTML.
     pub(super) fn markup(&self) -> Markup {
         html! {
             figure {

@@ -3,7 +3,6 @@
 /// A word and what it means.
 type Word = (&'static str, &'static str);
 
-/// Lists of words.
 pub(super) type Words = &'static [&'static [Word]];
 
 const STAMPS: [Word; 5] = [
@@ -222,7 +221,6 @@ pub(super) fn delay() -> Words {
     &[&DELAY, &DISTRIBUTION, &STAMPS]
 }
 
-/// Those of counters.
 pub(super) fn counters() -> Words {
     &[&COUNTERS, &STAMPS]
 }

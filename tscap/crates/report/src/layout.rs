@@ -61,7 +61,6 @@ pub enum Importance {
     Answer,
     /// What became of packets, and what figures are worth.
     Account,
-    /// Besides.
     Detail,
 }
 
@@ -119,7 +118,6 @@ struct ShownTable {
 /// Entries of one or more lines each under a head.
 #[derive(Clone)]
 pub struct List {
-    /// The line above.
     pub head: String,
     /// As many as may be shown.
     pub entries: Vec<Vec<String>>,
@@ -132,7 +130,6 @@ pub struct List {
 }
 
 impl TextWriter {
-    /// Nothing yet.
     pub fn new(layout: Layout) -> Self {
         Self {
             layout,

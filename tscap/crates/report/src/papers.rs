@@ -150,7 +150,6 @@ fn stamps(document: &mut Document, comparison: &Comparison) {
     document.add(Shown::Page, Section::Sentences(INDENTED, verdicts));
 }
 
-/// The four sessions.
 fn losses(document: &mut Document, sweep: &Sweep) {
     document.page_title("Skopkó: where a capture loses frames");
     let tables = [conditions(&sweep.about.machine), sweep::environment(sweep)];

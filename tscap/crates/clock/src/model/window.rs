@@ -126,7 +126,6 @@ impl Window {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fitted {
     pub time: FixedPointNs,
-    /// Its recent rate.
     pub rate: NsPerCycle,
 }
 

@@ -32,7 +32,6 @@ pub(super) struct MatcherSink {
     /// By the number of the slot.
     roles: Vec<Option<(usize, SeenAt)>>,
     pub ways: Vec<WayState>,
-    /// Of the matchers.
     pub memory_bytes: u64,
 }
 

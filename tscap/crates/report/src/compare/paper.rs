@@ -1,7 +1,6 @@
 //! What Orosz & Skopkó measured: Multi-threaded Packet Timestamping for End-to-End
 //! QoS Evaluation, ICSNC 2013, tables I and II.
 
-/// Their machine.
 pub(crate) const MACHINE: &str = "Core i7 2.93 GHz, e1000e, Linux 2.6.39";
 
 /// One row of their tables.
@@ -13,7 +12,6 @@ pub(crate) struct Row {
     pub deviation: f64,
 }
 
-/// One traffic pattern.
 pub(crate) struct Pattern {
     /// As in [`tscap_lab::compare::schema::Precision`].
     pub name: &'static str,

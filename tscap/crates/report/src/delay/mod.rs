@@ -153,7 +153,6 @@ fn notices(measurements: &[&Measurement]) -> Vec<String> {
     notices.collect()
 }
 
-/// As a page.
 fn drawn(document: &mut Document, measurements: &[&Measurement]) {
     let views = views(measurements);
     statistics(document, measurements, &views);

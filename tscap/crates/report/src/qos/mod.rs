@@ -33,7 +33,6 @@ pub(super) fn document(quality: &Quality) -> Document {
     document
 }
 
-/// As text.
 fn add_text(document: &mut Document, quality: &Quality) {
     let top = usize::try_from(quality.method.top).unwrap_or(usize::MAX);
     let shown = &quality.flows[..top.min(quality.flows.len())];
@@ -66,7 +65,6 @@ fn add_text(document: &mut Document, quality: &Quality) {
     shown.iter().for_each(|it| flow(document, detailed, it));
 }
 
-/// As a page.
 fn drawn(document: &mut Document, quality: &Quality) {
     let drawn = &quality.flows[..DRAWN.min(quality.flows.len())];
     document.page_title("Flows");
