@@ -1,9 +1,10 @@
 //! The program attached to each interface, and what goes with that: promiscuous mode,
 //! offloads, where frames are received.
 
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::counter::Counter;
 use super::event::{Event, Reporter};
@@ -11,6 +12,7 @@ use super::expected_disturbance::{self, DefaultCarriers};
 use super::hardware::{self, PtpClocks};
 use super::header::Taken;
 use super::live_link::LiveLink;
+use super::live_links::ChangedLink;
 use super::load::load_hint;
 use super::pinning::Pinning;
 use super::plan::{Capture, Offloads, Privileges};
@@ -28,6 +30,7 @@ use tscap_host::installed::Installed;
 use tscap_live::Scope;
 use tscap_live::settings::{JournalFolder, RestoreSummary, SettingsGuard};
 use tscap_network::clsact::{Clsact, Side};
+use tscap_network::ethtool::Feature;
 use tscap_network::netdev::Link;
 use tscap_network::promisc::{Promiscuous, PromiscuousError};
 use tscap_programs::hook::{
@@ -167,33 +170,13 @@ impl Attaching {
             filter: plan.filter_here(link)?,
         };
         // Given back at once where nothing can be attached.
-        let is_to_be = plan.promiscuous && selected.may_be_promiscuous;
-        let promiscuous = match is_to_be
-            .then(|| Promiscuous::enable(link.index))
-            .transpose()
-        {
-            Err(error) if plan.tap.is_some() => return Err(not_listening(link, error)),
-            Err(error) => {
-                say_not_promiscuous(link, &error, reporter);
-                None
-            }
-            Ok(promiscuous) => promiscuous,
-        };
+        let promiscuous = listen(plan, selected, reporter)?;
         let mut attached = Vec::new();
         let directions = plan.direction.of(link);
         let takes_received = directions.contains(&Direction::In);
         let mut hardware = None;
-        if let Some(wanted) = plan.hardware_stamps.filter(|_| takes_received) {
-            let chosen = hardware::choose_filter(link, wanted, &mut self.changes, reporter);
-            hardware = Some(match chosen {
-                Err(failure) if !selected.is_named => {
-                    reporter.warning(&failure.to_string());
-                    HardwareOption::default()
-                }
-                chosen => chosen?,
-            });
-        }
         if takes_received {
+            hardware = hardware_stamps(plan, selected, &mut self.changes, reporter)?;
             attached.push(attach_to_received(
                 plan,
                 (&port, selected),
@@ -230,27 +213,14 @@ impl Attaching {
         }
         let in_force = offloads::read(&link.name);
         let tags = received.map_or(VlanTags::Kept, |(_, reads_vlan_tags)| {
-            let tags = offloads::vlan_tags(link, &in_force, reads_vlan_tags);
-            if plan.filter.as_ref().is_some_and(Filter::asks_for_vlan) && tags != VlanTags::Kept {
-                offloading::say_unfiltered_tags(link, reporter);
-            }
-            offloading::say_hiding(link, &in_force, tags, reporter);
-            tags
+            vlan_tags(plan, link, &in_force, reads_vlan_tags, reporter)
         });
         self.promiscuous.extend(promiscuous);
-        let mut stamps_by = None;
         let mut hardware = hardware;
-        if let Some(hardware) = &mut hardware {
-            match self.ptp_clocks.of(link) {
-                Err(failure) if !selected.is_named => reporter.warning(&failure.to_string()),
-                found => {
-                    if let Some((path, clock)) = found? {
-                        hardware.clock = Some(path.display().to_string());
-                        stamps_by = Some(clock);
-                    }
-                }
-            }
-        }
+        let stamps_by = match &mut hardware {
+            Some(hardware) => name_clock(&mut self.ptp_clocks, selected, hardware, reporter)?,
+            None => None,
+        };
         let mut live = LiveLink::new(selected, scope, attached);
         live.hardware.clone_from(&hardware);
         let taken = Taken {
@@ -269,22 +239,22 @@ impl Attaching {
         })
     }
 
-    /// Captures what interface `number` of the file receives beside what is at XDP of others
-    /// now, where `link` is the interface, and the look before was `since` ago.
+    /// Captures what an interface receives beside what is at XDP of others now.
     ///
     /// # Errors
     /// If neither its entry nor tcx is available: its received frames are captured no more.
     pub fn follow(
         &mut self,
-        (live, number, link): (&LiveLink, u32, &Link),
+        live: &LiveLink,
+        changed: &ChangedLink,
         scope: &Scope,
-        since: Duration,
         loaded: &Loaded,
         reporter: &mut Reporter<'_>,
     ) -> Result<(), Failure> {
+        let link = &changed.link;
         let port = Port {
             link,
-            number,
+            number: changed.number,
             filter: self.plan.filter_in(scope, link)?,
         };
         let was_entry = live.at(Direction::In).is_some_and(AttachPoint::is_entry);
@@ -300,7 +270,7 @@ impl Attaching {
             Attacher { loaded, by_filter }.beside(&port)
         })?;
         let attachment = attachment.map_err(|it| attach_failure(it, self.path))?;
-        let missing = (since + began.elapsed()).as_millis();
+        let missing = (changed.since + began.elapsed()).as_millis();
         let hook = attachment.hook();
         let later = match (&link.xdp, &attachment.fallback) {
             (Some(_), Some(refusal)) => format!(
@@ -318,6 +288,90 @@ impl Attaching {
         ));
         Ok(())
     }
+}
+
+/// Makes an interface promiscuous where the plan asks for that, until the value is dropped.
+///
+/// # Errors
+/// For a port that only listens, if the kernel refuses; others are captured without.
+fn listen(
+    plan: &Capture,
+    selected: &Selected,
+    reporter: &mut Reporter<'_>,
+) -> Result<Option<Promiscuous>, Failure> {
+    let link = &selected.link;
+    if !plan.promiscuous || !selected.may_be_promiscuous {
+        return Ok(None);
+    }
+    match Promiscuous::enable(link.index) {
+        Ok(promiscuous) => Ok(Some(promiscuous)),
+        Err(error) if plan.tap.is_some() => Err(not_listening(link, error)),
+        Err(error) => {
+            say_not_promiscuous(link, &error, reporter);
+            Ok(None)
+        }
+    }
+}
+
+/// Which received frames the hardware stamps, where the plan asks for such stamps.
+///
+/// # Errors
+/// For an interface that was named, if it stamps none.
+fn hardware_stamps(
+    plan: &Capture,
+    selected: &Selected,
+    changes: &mut SettingsGuard,
+    reporter: &mut Reporter<'_>,
+) -> Result<Option<HardwareOption>, Failure> {
+    let Some(wanted) = plan.hardware_stamps else {
+        return Ok(None);
+    };
+    match hardware::choose_filter(&selected.link, wanted, changes, reporter) {
+        Err(failure) if !selected.is_named => {
+            reporter.warning(&failure.to_string());
+            Ok(Some(HardwareOption::default()))
+        }
+        chosen => chosen.map(Some),
+    }
+}
+
+/// What becomes of VLAN tags under the offloads in force; says what these hide.
+fn vlan_tags(
+    plan: &Capture,
+    link: &Link,
+    in_force: &BTreeMap<String, Feature>,
+    reads_vlan_tags: bool,
+    reporter: &mut Reporter<'_>,
+) -> VlanTags {
+    let tags = offloads::vlan_tags(link, in_force, reads_vlan_tags);
+    if plan.filter.as_ref().is_some_and(Filter::asks_for_vlan) && tags != VlanTags::Kept {
+        offloading::say_unfiltered_tags(link, reporter);
+    }
+    offloading::say_hiding(link, in_force, tags, reporter);
+    tags
+}
+
+/// Opens the clock of an interface's hardware stamps, and names it in `hardware`.
+///
+/// # Errors
+/// For an interface that was named, if its clock can't be opened.
+fn name_clock(
+    clocks: &mut PtpClocks,
+    selected: &Selected,
+    hardware: &mut HardwareOption,
+    reporter: &mut Reporter<'_>,
+) -> Result<Option<Arc<PtpClock>>, Failure> {
+    let found = match clocks.of(&selected.link) {
+        Err(failure) if !selected.is_named => {
+            reporter.warning(&failure.to_string());
+            return Ok(None);
+        }
+        found => found?,
+    };
+    Ok(found.map(|(path, clock)| {
+        hardware.clock = Some(path.display().to_string());
+        clock
+    }))
 }
 
 /// Attaches programs by filters that are journalled in `changes`.

@@ -13,6 +13,16 @@ use tscap_programs::hook::{CounterError, Counters, Shares};
 #[derive(Debug, Default)]
 pub(super) struct LiveLinks(pub Vec<LiveLink>);
 
+/// An interface at whose XDP others have changed something.
+pub(super) struct ChangedLink {
+    /// Its number in the file.
+    pub number: u32,
+    /// As it is now.
+    pub link: Link,
+    /// The time since the look before.
+    pub since: Duration,
+}
+
 impl LiveLinks {
     /// Looks after all of them: gives those that have lost something since the last look.
     pub fn supervise(&self) -> Vec<(&LiveLink, Loss)> {
@@ -22,14 +32,17 @@ impl LiveLinks {
             .collect()
     }
 
-    /// Looks at XDP where received frames are captured beside others: the numbers of those
-    /// interfaces where that has changed, each as it is now, and the time since the look
-    /// before.
-    pub fn look_beside(&self, scopes: &[Scope]) -> Vec<(u32, Link, Duration)> {
+    /// Looks at XDP where received frames are captured beside others: the interfaces where
+    /// that has changed.
+    pub fn look_beside(&self, scopes: &[Scope]) -> Vec<ChangedLink> {
         let numbered = (0..).zip(&self.0);
         let looks = numbered.filter_map(|(number, live)| {
             let (link, since) = live.look_beside(scopes)?;
-            Some((number, link, since))
+            Some(ChangedLink {
+                number,
+                link,
+                since,
+            })
         });
         looks.collect()
     }

@@ -26,9 +26,9 @@ const NO_DRIVER_POINT: &str = "--egress-point driver needs Linux 6.12 or later w
      CONFIG_DEBUG_INFO_BTF; --egress-point qdisc works with every kernel";
 
 /// A loaded program, and what stamps in it.
-pub struct Stamping {
+pub struct Stamping<T = Loaded> {
     /// The program, with its maps.
-    pub loaded: Loaded,
+    pub loaded: T,
     /// How it stamps.
     pub path: StampPath,
     /// The better paths, and why they are not taken.
@@ -121,29 +121,29 @@ pub fn first_of(
     options: &LoadOptions<'_>,
     files: &KernelFiles,
 ) -> Result<Stamping, Failure> {
-    let (loaded, path, refused) = first_by(paths, |path| load_by(path, options, files))?;
-    Ok(Stamping {
-        loaded,
-        path,
-        refused,
-    })
+    first_by(paths, |path| load_by(path, options, files))
 }
 
 /// What the first path that works gives, and the better ones that do not.
 pub fn first_by<T>(
     paths: &[StampPath],
     mut load: impl FnMut(StampPath) -> Result<T, Failure>,
-) -> Result<(T, StampPath, Refused), Failure> {
+) -> Result<Stamping<T>, Failure> {
     let mut refused = Refused(Vec::new());
     let (last, others) = paths.split_last().expect("there is always one");
+    let stamping = |loaded, path, refused| Stamping {
+        loaded,
+        path,
+        refused,
+    };
     for path in others {
         match load(*path) {
-            Ok(loaded) => return Ok((loaded, *path, refused)),
+            Ok(loaded) => return Ok(stamping(loaded, *path, refused)),
             Err(failure) => refused.0.push((*path, failure)),
         }
     }
     match load(*last) {
-        Ok(loaded) => Ok((loaded, *last, refused)),
+        Ok(loaded) => Ok(stamping(loaded, *last, refused)),
         Err(failure) => Err(refused.and(*last, failure)),
     }
 }

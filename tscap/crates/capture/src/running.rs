@@ -323,13 +323,12 @@ impl Parts {
     /// Goes to what is at XDP of others now, where frames are captured beside that.
     fn follow_others(&mut self, reporter: &mut Reporter<'_>) {
         let interfaces = &self.machine.interfaces;
-        for (number, link, since) in self.links.look_beside(&interfaces.scopes) {
-            let live = &self.links.0[number as usize];
+        for changed in self.links.look_beside(&interfaces.scopes) {
+            let live = &self.links.0[changed.number as usize];
             if let Some(attaching) = &mut self.attaching {
                 let scope = &interfaces.scopes[live.scope()];
-                let which = (live, number, &link);
-                if let Err(failure) = attaching.follow(which, scope, since, &self.loaded, reporter)
-                {
+                let followed = attaching.follow(live, &changed, scope, &self.loaded, reporter);
+                if let Err(failure) = followed {
                     reporter.error(&failure.to_string());
                 }
             }

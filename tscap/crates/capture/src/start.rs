@@ -23,9 +23,10 @@ use super::privileges::Identity;
 use super::running::{Parts, Running};
 use super::{first_brackets, opened, pinning, stale_journals};
 use tscap_base::failure::{Context as _, Failure};
-use tscap_clock::{Segment, StampPath, StampSource, Tracker};
+use tscap_clock::{RealNs, Segment, StampPath, StampSource, Tracker};
 use tscap_engine::NewName;
 use tscap_file::pcapng::pcap_name;
+use tscap_host::access::Owner;
 use tscap_host::caps;
 use tscap_host::perf::EventPriority;
 use tscap_host::readable::Readable;
@@ -150,12 +151,7 @@ impl Capture {
         let start = tracker.real_at(cross.mono[1]);
         let (tell, events) = unbounded_channel();
         let owner = identity.owner();
-        let opened: Result<Vec<_>, _> = opened.into_iter().map(|it| it.at(start)).collect();
-        let mut opened = opened?;
-        for (opened, target) in opened.iter().zip(self.targets()) {
-            let given = opened.give_to(owner);
-            given.context(format!("cannot give {target} to its owner"))?;
-        }
+        let mut opened = self.name_files(opened, start, owner)?;
         let names: Vec<_> = opened
             .iter_mut()
             .filter_map(Opened::take_new_name)
@@ -201,6 +197,24 @@ impl Capture {
             is_keeper_lost: false,
         };
         Ok(Running::new(parts, clock_set))
+    }
+}
+
+impl Capture {
+    /// Gives files that are named by the start their names, and all of them to their owner.
+    fn name_files(
+        &self,
+        opened: Vec<Opened>,
+        start: RealNs,
+        owner: Owner,
+    ) -> Result<Vec<Opened>, Failure> {
+        let opened: Result<Vec<_>, _> = opened.into_iter().map(|it| it.at(start)).collect();
+        let opened = opened?;
+        for (opened, target) in opened.iter().zip(self.targets()) {
+            let given = opened.give_to(owner);
+            given.context(format!("cannot give {target} to its owner"))?;
+        }
+        Ok(opened)
     }
 }
 

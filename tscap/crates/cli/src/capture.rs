@@ -1,41 +1,31 @@
 //! `tscap capture`.
 
+mod plan;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::ArgPredicate;
-use clap::error::ErrorKind;
-use clap::{ArgAction, Args, CommandFactory};
-use tscap_common::block::MAX_CAPLEN;
+use clap::{ArgAction, Args};
 use tscap_common::ring::{MAX_RING_BYTES, MIN_RING_BYTES, is_valid_ring_bytes};
 
-use super::filter::{FilterArgs, FilterSource, ShowFilterArgs};
+pub use self::plan::{CapturePlan, no_file};
+use super::filter::{FilterArgs, ShowFilterArgs};
 use super::foreign::{ANSWERED, ForeignArgs, OfCapture};
-use super::reference::{NoInterface, ReferenceChoice, plan_of, reference};
+use super::reference::{ReferenceChoice, reference};
 use super::rotation::RotationArgs;
 use super::stamp_clock::StampClock;
-use super::{Cli, Plan, units};
+use super::units;
 use tscap_base::text::numbers::ring;
-use tscap_capture::{
-    BY_TSC, Capture, ClockChoice, DirectionChoice, HardwareStamps, MAX_WRITERS, Offloads,
-    Privileges, Tap, Target,
-};
+use tscap_capture::{DirectionChoice, HardwareStamps, MAX_WRITERS, Offloads, Tap};
 use tscap_engine::Io;
-use tscap_host::access::folder_of;
 use tscap_host::scheduling::PRIORITIES;
-use tscap_live::membership::PrivilegedTask;
 use tscap_network::namespaces;
 use tscap_programs::hook::{EgressPoint, HookChoice};
-use tscap_sources::reference::ReferencePlan;
 
 /// tcpdump's and Wireshark's default and maximum snaplen, bytes: taken, but no frame is
-/// recorded beyond [`MAX_CAPLEN`].
+/// recorded beyond [`MAX_CAPLEN`](tscap_common::block::MAX_CAPLEN).
 const MAX_SNAPLEN: u32 = 262_144;
-
-/// Where frames go that are only looked at.
-const NO_FILE: &str = "/dev/null";
-/// As much of each of them is copied, bytes.
-const VIEW_SNAPLEN: u32 = 64;
 
 /// Capture frames into a pcapng file
 ///
@@ -367,184 +357,6 @@ impl Verbosity {
     }
 }
 
-/// A capture, and what to say of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CapturePlan {
-    /// The capture, but for its filter.
-    pub capture: Capture,
-    /// Its filter, not compiled yet.
-    pub filter: Option<FilterSource>,
-    /// Show the frames of each interface, and keep none.
-    pub is_view: bool,
-    /// How much to say.
-    pub verbosity: Verbosity,
-    /// Say it in JSON.
-    pub json: bool,
-    /// Whose time the times are, if not the host's.
-    pub reference: Option<ReferencePlan>,
-    /// Where its counters go, for Prometheus.
-    pub metrics_file: Option<PathBuf>,
-}
-
-impl CapturePlan {
-    /// What it asks for that is not for everybody who may capture.
-    pub fn acts(&self) -> Vec<PrivilegedTask> {
-        let capture = &self.capture;
-        let takes = capture.tap == Some(Tap::Force);
-        let changes = capture.offloads == Offloads::Off
-            || capture.hardware_stamps == Some(HardwareStamps::Set)
-            || capture.rx_cpus.is_some();
-        let takes = takes.then_some(PrivilegedTask::TakeInterface);
-        takes
-            .into_iter()
-            .chain(changes.then_some(PrivilegedTask::ChangeSettings))
-            .collect()
-    }
-}
-
-/// What to say where a file is missing: `who` wants one.
-pub fn no_file(who: &str) -> clap::Error {
-    let message = format!(
-        "{who} want --write <FILE>: the live view is for a terminal\n\n  tip: -w FILE writes a \
-         file, and -w - | tshark -r - shows packets"
-    );
-    Cli::command().error(ErrorKind::MissingRequiredArgument, message)
-}
-
-impl CaptureArgs {
-    pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
-        self.foreign.check()?;
-        let netns = self.netns.into_iter().map(namespaces::Target::Netns);
-        let containers = self.container.into_iter();
-        let containers = containers.map(namespaces::Target::Container);
-        let namespaces: Vec<_> = netns.chain(containers).chain(self.pod).collect();
-        if self.list_interfaces {
-            return Ok(Plan::ListInterfaces(namespaces));
-        }
-        let filter = self.filter.into_source();
-        if let Some(form) = self.show_filter.form() {
-            let filter = filter.unwrap_or(FilterSource::Expression(String::new()));
-            return Ok(Plan::ShowFilter { filter, form });
-        }
-        let (mut count, mut duration) = (self.count, self.duration);
-        for condition in self.autostop {
-            let is_twice = match condition {
-                Autostop::Duration(time) => duration.replace(time).is_some(),
-                Autostop::Frames(frames) => count.replace(frames).is_some(),
-            };
-            if is_twice {
-                let message = "-a: each condition once, and not beside --duration or --count";
-                return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
-            }
-        }
-        let mut interfaces = self.interface;
-        if interfaces.is_empty() && !namespaces.is_empty() {
-            interfaces.push("any".into());
-        }
-        for (index, name) in interfaces.iter().enumerate() {
-            if interfaces[..index].contains(name) {
-                let message = format!("interface {name} is given twice");
-                return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
-            }
-        }
-        let clock = match (&self.reference, self.clock.clock) {
-            (Some(_), ClockChoice::Auto) => ClockChoice::Tsc,
-            (_, clock) => clock,
-        };
-        if self.reference.is_some() && clock != ClockChoice::Tsc {
-            return Err(Cli::command().error(ErrorKind::ArgumentConflict, BY_TSC));
-        }
-        let is_passive = matches!(self.reference, Some(ReferenceChoice::Passive));
-        let only = match &interfaces[..] {
-            [only] if is_passive && namespaces.is_empty() && is_name(only) => Some(&**only),
-            _ => None,
-        };
-        let reference = plan_of(self.reference, only).map_err(|NoInterface| {
-            let why = "--reference ntp:passive takes one -i, by name and in tscap's own network \
-                       namespace: the interface through which the host's daemon asks its servers";
-            Cli::command().error(ErrorKind::ArgumentConflict, why)
-        })?;
-        if self.egress_point == EgressPoint::Driver && !self.direction.takes_sent() {
-            let message = "--egress-point is for sent frames, and -Q in takes none";
-            return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
-        }
-        let is_view = self.write.is_none();
-        if is_view && (self.json || self.quiet) {
-            return Err(no_file("--json and -q"));
-        }
-        let path = self.write.unwrap_or_else(|| NO_FILE.into());
-        let rotation = self.rotation.into_plan(&path)?;
-        if is_view && rotation.is_some() {
-            return Err(no_file("-C, -G and -b"));
-        }
-        let target = if path.as_os_str() == "-" {
-            Target::Stdout
-        } else {
-            Target::Path(path)
-        };
-        if self.io == Io::Direct && (is_view || target == Target::Stdout) {
-            let message = "--io direct is for files: give -w the name of one";
-            return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
-        }
-        if self.writers > 1 && is_view {
-            return Err(no_file("--writers"));
-        }
-        let snaplen = match self.snapshot_length {
-            0 if is_view => VIEW_SNAPLEN,
-            0 => MAX_CAPLEN as u32,
-            snaplen => snaplen.min(MAX_CAPLEN as u32),
-        };
-        let capture = Capture {
-            target,
-            snaplen,
-            count,
-            duration,
-            promiscuous: !self.no_promiscuous_mode,
-            clock,
-            tsc_path: self.clock.path,
-            direction: self.direction,
-            hook: self.hook,
-            tap: self.tap,
-            egress_point: self.egress_point,
-            offloads: self.offloads,
-            hardware_stamps: self.hw_stamps,
-            keep_raw: self.keep_raw,
-            force: self.force,
-            packet_meta: self.packet_meta,
-            ring_bytes: self.ring_size,
-            writers: self.writers,
-            priority: self.priority,
-            converter_cpus: self.converter_cpu.map(|cpus| cpus.0),
-            rx_cpus: self.rx_cpu.map(|cpus| cpus.0),
-            io: self.io,
-            rotation,
-            namespaces,
-            group: self.group,
-            privileges: Privileges::GiveUp {
-                user: self.relinquish_privileges,
-                folders: self
-                    .metrics_file
-                    .iter()
-                    .map(|it| folder_of(it).into())
-                    .collect(),
-            },
-            ..Capture::on(interfaces, "")
-        };
-        if let Some(contradiction) = capture.contradiction() {
-            return Err(Cli::command().error(ErrorKind::ArgumentConflict, contradiction));
-        }
-        Ok(Plan::Capture(Box::new(CapturePlan {
-            capture,
-            filter,
-            is_view,
-            verbosity: Verbosity::of(self.quiet, self.verbose > 0),
-            json: self.json,
-            reference,
-            metrics_file: self.metrics_file,
-        })))
-    }
-}
-
 pub(super) fn ring_bytes(text: &str) -> Result<usize, String> {
     let bytes = units::bytes(text)?;
     if is_valid_ring_bytes(bytes) {
@@ -556,11 +368,6 @@ pub(super) fn ring_bytes(text: &str) -> Result<usize, String> {
             ring(MAX_RING_BYTES as u64)
         ))
     }
-}
-
-/// Whether it is the name of one interface.
-fn is_name(interface: &str) -> bool {
-    interface != "any" && !interface.contains(['*', '?', '['])
 }
 
 fn autostop(text: &str) -> Result<Autostop, String> {

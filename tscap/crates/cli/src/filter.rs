@@ -29,7 +29,7 @@ pub enum FilterForm {
 }
 
 /// Which frames to take.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[group(multiple = false)]
 pub(super) struct FilterArgs {
     /// Take only the frames that match, as tcp port 443 (pcap-filter(7))

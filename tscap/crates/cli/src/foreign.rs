@@ -162,8 +162,8 @@ pub(super) struct ForeignArgs<K> {
 
 impl<K> ForeignArgs<K> {
     /// The first answer, as a usage error.
-    pub fn check(self) -> Result<(), clap::Error> {
-        self.answer.map_or(Ok(()), |answer| Err(error(answer)))
+    pub fn check(&self) -> Result<(), clap::Error> {
+        self.answer.as_ref().map_or(Ok(()), |answer| Err(error(answer)))
     }
 }
 

@@ -14,7 +14,7 @@ use tscap_engine::{Limits, Names, Naming, Period, RotationPlan};
 const MOST_FILES: u64 = 99_999;
 
 /// Several files one after the other
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct RotationArgs {
     /// Begin the next file when one is larger than this: millions of bytes, or
     /// with K, M or G as KiB, MiB or GiB; names are FILE, FILE1, FILE2...

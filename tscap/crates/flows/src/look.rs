@@ -139,35 +139,15 @@ fn look_at(
             carries,
         })
     };
-    let (source, destination, dscp, is_fragment): (IpAddr, IpAddr, u8, bool) = match &packet.net {
-        Some(LaxNetSlice::Ipv4(ip)) => {
-            let header = ip.header();
-            (
-                header.source_addr().into(),
-                header.destination_addr().into(),
-                header.dcp().value(),
-                ip.is_payload_fragmented(),
-            )
-        }
-        Some(LaxNetSlice::Ipv6(ip)) => {
-            let header = ip.header();
-            (
-                header.source_addr().into(),
-                header.destination_addr().into(),
-                header.traffic_class() >> 2,
-                ip.is_payload_fragmented(),
-            )
-        }
-        Some(LaxNetSlice::Arp(_)) => return Look::NonIp,
-        None => match packet.stop_err {
-            Some(_) => return broken(is_cut),
-            None => return Look::NonIp,
-        },
+    let ip = match packet.net.as_ref().map(IpFields::of) {
+        Some(Some(ip)) => ip,
+        None if packet.stop_err.is_some() => return broken(is_cut),
+        Some(None) | None => return Look::NonIp,
     };
     if by == FlowBy::Dscp {
-        return found(FlowId::Dscp(dscp), Carries::Nothing);
+        return found(FlowId::Dscp(ip.dscp), Carries::Nothing);
     }
-    if is_fragment {
+    if ip.is_fragment {
         return Look::Fragment;
     }
     if packet.transport.is_none() && packet.stop_err.is_some() {
@@ -178,9 +158,9 @@ fn look_at(
         let [source_port, destination_port] = ports.unwrap_or_default();
         Ends {
             protocol: protocol.map_or(0, |it| it.ip_number.0),
-            source,
+            source: ip.source,
             source_port,
-            destination,
+            destination: ip.destination,
             destination_port,
         }
     };
@@ -194,21 +174,14 @@ fn look_at(
             Content::Malformed(Malformed::Cut) => Look::Cut,
             Content::Malformed(_) => Look::Malformed,
         },
-        (FlowBy::Rtp, Some(TransportSlice::Udp(udp))) => {
-            let Some(header) = RtpHeader::of(udp.payload()) else {
-                let is_short = udp.payload().len() < super::rtp::HEADER;
-                return if is_cut && is_short {
-                    Look::Cut
-                } else {
-                    Look::WithoutKey
-                };
-            };
-            let id = FlowId::Rtp {
-                ends: ends(Some(ports_of(udp))),
-                ssrc: header.ssrc,
-            };
-            found(id, Carries::Rtp(header))
-        }
+        (FlowBy::Rtp, Some(TransportSlice::Udp(udp))) => match RtpHeader::of(udp.payload()) {
+            Some(header) => {
+                let (ends, ssrc) = (ends(Some(ports_of(udp))), header.ssrc);
+                found(FlowId::Rtp { ends, ssrc }, Carries::Rtp(header))
+            }
+            None if is_cut && udp.payload().len() < super::rtp::HEADER => Look::Cut,
+            None => Look::WithoutKey,
+        },
         (FlowBy::Rtp, _) => Look::WithoutKey,
         (_, Some(TransportSlice::Udp(udp))) => found(
             FlowId::FiveTuple(ends(Some(ports_of(udp)))),
@@ -220,6 +193,42 @@ fn look_at(
             found(FlowId::FiveTuple(ends(Some(ports))), carries)
         }
         _ => found(FlowId::FiveTuple(ends(None)), Carries::Nothing),
+    }
+}
+
+/// Fields that IPv4 and IPv6 have in common.
+struct IpFields {
+    source: IpAddr,
+    destination: IpAddr,
+    /// 0 to 63.
+    dscp: u8,
+    is_fragment: bool,
+}
+
+impl IpFields {
+    /// `None` for ARP.
+    fn of(net: &LaxNetSlice<'_>) -> Option<Self> {
+        match net {
+            LaxNetSlice::Ipv4(ip) => {
+                let header = ip.header();
+                Some(Self {
+                    source: header.source_addr().into(),
+                    destination: header.destination_addr().into(),
+                    dscp: header.dcp().value(),
+                    is_fragment: ip.is_payload_fragmented(),
+                })
+            }
+            LaxNetSlice::Ipv6(ip) => {
+                let header = ip.header();
+                Some(Self {
+                    source: header.source_addr().into(),
+                    destination: header.destination_addr().into(),
+                    dscp: header.traffic_class() >> 2,
+                    is_fragment: ip.is_payload_fragmented(),
+                })
+            }
+            LaxNetSlice::Arp(_) => None,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use aya::Ebpf;
 
 use tscap_base::failure::{Context as _, Failure};
 
-use tscap_capture::{ClockChoice, Counter, Refused, check, first_brackets, paths};
+use tscap_capture::{ClockChoice, Counter, Stamping, check, first_brackets, paths};
 use tscap_clock::{HostClocks, StampPath, StampSource, Tracker, TscPath};
 use tscap_common::hook::ClockDomain;
 use tscap_host::perf::EventPriority;
@@ -60,16 +60,16 @@ impl Machine {
 pub async fn read_clock<T>(
     (clock, tsc_path): (ClockChoice, Option<TscPath>),
     mut takes_tsc: bool,
-    mut load: impl FnMut(&[StampPath]) -> Result<(T, StampPath, Refused), Failure>,
-) -> Result<(T, StampPath, Refused, Tracker), Failure> {
+    mut load: impl FnMut(&[StampPath]) -> Result<Stamping<T>, Failure>,
+) -> Result<(Stamping<T>, Tracker), Failure> {
     loop {
-        let (loaded, path, refused) = load(&paths(clock, tsc_path, takes_tsc))?;
-        let source = path.source();
+        let stamping = load(&paths(clock, tsc_path, takes_tsc))?;
+        let source = stamping.path.source();
         match first_brackets(source, &mut HostClocks::new(source)).await {
             Err(_) if clock == ClockChoice::Auto && source == StampSource::Tsc => {
                 takes_tsc = false;
             }
-            tracker => return Ok((loaded, path, refused, tracker?)),
+            tracker => return Ok((stamping, tracker?)),
         }
     }
 }

@@ -137,12 +137,10 @@ impl Session {
             Some(_) => None,
         };
         let files = KernelFiles::live();
-        let load = |paths: &[StampPath]| {
-            let stamping = first_of(paths, &options, &files)?;
-            Ok((stamping.loaded, stamping.path, stamping.refused))
-        };
+        let load = |paths: &[StampPath]| first_of(paths, &options, &files);
         let clock = (plan.clock, plan.tsc_path);
-        let (mut loaded, path, _, mut tracker) = read_clock(clock, machine.takes_tsc, load).await?;
+        let (stamping, mut tracker) = read_clock(clock, machine.takes_tsc, load).await?;
+        let (mut loaded, path) = (stamping.loaded, stamping.path);
         let counter = open_counter(path, &producers, loaded.object(), &mut tracker)?;
         let reporter = &mut Reporter::new(on_event);
         counter.iter().for_each(|counter| counter.say(reporter));

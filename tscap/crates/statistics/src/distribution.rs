@@ -101,6 +101,17 @@ impl Default for Distribution {
     }
 }
 
+/// The range of a distribution's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueRange {
+    /// Number of values, at least 1.
+    pub n: u64,
+    /// The least value.
+    pub min: i64,
+    /// The greatest value.
+    pub max: i64,
+}
+
 impl Distribution {
     /// Of no values yet.
     pub fn new() -> Self {
@@ -147,9 +158,10 @@ impl Distribution {
         }
     }
 
-    /// Number of values, the least and the greatest; `None` if there is none.
-    pub fn range(&self) -> Option<(u64, i64, i64)> {
-        (self.n > 0).then_some((self.n, self.min, self.max))
+    /// Of all values; `None` if there is none.
+    pub fn range(&self) -> Option<ValueRange> {
+        let (n, min, max) = (self.n, self.min, self.max);
+        (n > 0).then_some(ValueRange { n, min, max })
     }
 
     /// The values that so many per mille of all are no greater than; absent as in [`Summary`].

@@ -11,8 +11,7 @@ mod line;
 mod order;
 mod spread;
 
-pub use distribution::Summary;
-pub use distribution::{BEYOND, Distribution};
+pub use distribution::{BEYOND, Distribution, Summary, ValueRange};
 pub use line::least_squares;
 pub use order::{at_rank, mean, median, quantile, trimmed_mean};
 pub use spread::Spread;

@@ -100,14 +100,14 @@ impl Ntp {
             self.ntp_reporter
                 .compare(*server, found, status.utc_bound_ns, &mut on_event);
         }
-        let (requests, replies, rejected) = self.reference.counts();
+        let counts = self.reference.counts();
         let polling = self.reference.polling();
         NtpServerStatus {
             server: best.map(|(server, _)| server),
             servers: self.reference.servers(),
-            requests,
-            replies,
-            rejected,
+            requests: counts.requests,
+            replies: counts.replies,
+            rejected: counts.rejected,
             poll_s: polling.map(|(poll, _)| poll.as_secs_f64()),
             stopped: polling.and_then(|(_, kiss)| Some(kiss?.to_string())),
             status: best.map(|(_, status)| status),

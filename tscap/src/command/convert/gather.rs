@@ -84,13 +84,10 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
                     continue;
                 };
                 // Sections are those of files that were put one behind the other.
-                let other = |(section, known): &(u32, InterfaceOption)| {
-                    *section != interface.section
-                        || known.boot_id != described.boot_id
-                        || known.clock() != described.clock()
-                        || known.reference != described.reference
+                let is_other = |(section, known): &(u32, InterfaceOption)| {
+                    *section != interface.section || !is_of_same_clock(known, &described)
                 };
-                if ours.as_ref().is_some_and(other) {
+                if ours.as_ref().is_some_and(is_other) {
                     return Err(several(ReadError::OtherClock, path));
                 }
                 if let Some(bracket) = described.stamp.bracket {
@@ -128,6 +125,10 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
         stamp_error_ns,
         live_bound_ns,
     })
+}
+
+fn is_of_same_clock(one: &InterfaceOption, other: &InterfaceOption) -> bool {
+    one.boot_id == other.boot_id && one.clock() == other.clock() && one.reference == other.reference
 }
 
 /// The clock may have been set in what can't be read, unless the file ends there.

@@ -140,40 +140,45 @@ fn tell_times(stamped: &Stamped, plan: &ConvertPlan, text: &mut String) {
         };
     }
     if stamped.left > 0 {
-        let how = if !stamped.is_rebased {
-            "left as they were"
-        } else {
-            "not stamped again"
-        };
-        let by = match &plan.clock_log {
-            None => "the history".into(),
-            Some(log) => log.display().to_string(),
-        };
-        let _ = writeln!(
-            text,
-            "  {} {how}: {by} does not tell their time better",
-            grouped(stamped.left)
-        );
-        for left in stamped.left_spans.iter().take(SPANS) {
-            let _ = writeln!(text, "    {}", reported(left));
-        }
-        if stamped.beyond_bound > 0 {
-            let _ = writeln!(
-                text,
-                "    {} of them would have moved by more than the bound of their live times",
-                grouped(stamped.beyond_bound)
-            );
-        }
-        if stamped.left_spans.len() > SPANS {
-            *text += "    and more: --json lists them\n";
-        }
+        tell_left(stamped, plan, text);
     }
     if stamped.is_log_torn {
         *text += TORN;
     }
 }
 
-fn reported(left: &Span) -> String {
+/// Which packets keep their times, and why.
+fn tell_left(stamped: &Stamped, plan: &ConvertPlan, text: &mut String) {
+    let how = if stamped.is_rebased {
+        "not stamped again"
+    } else {
+        "left as they were"
+    };
+    let by = match &plan.clock_log {
+        None => "the history".into(),
+        Some(log) => log.display().to_string(),
+    };
+    let _ = writeln!(
+        text,
+        "  {} {how}: {by} does not tell their time better",
+        grouped(stamped.left)
+    );
+    for left in stamped.left_spans.iter().take(SPANS) {
+        let _ = writeln!(text, "    {}", span_left(left));
+    }
+    if stamped.beyond_bound > 0 {
+        let _ = writeln!(
+            text,
+            "    {} of them would have moved by more than the bound of their live times",
+            grouped(stamped.beyond_bound)
+        );
+    }
+    if stamped.left_spans.len() > SPANS {
+        *text += "    and more: --json lists them\n";
+    }
+}
+
+fn span_left(left: &Span) -> String {
     let time = |time: RealNs| {
         let time = Timestamp::from_nanosecond(time.0.into());
         time.map_or_else(|_| "?".into(), |time| format!("{time:.3}"))

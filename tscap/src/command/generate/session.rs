@@ -54,13 +54,7 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
     );
     console.give_up_capabilities();
     signals.give_up_capabilities();
-    // Before Linux 5.19 each run of a program takes CAP_BPF where unprivileged BPF is disabled
-    // (commit c8644cd0efe7).
-    let kept: &[_] = match sender {
-        Sender::Native(_) => &[Capability::Bpf],
-        Sender::Packet(_) => &[],
-    };
-    caps::keep_only(kept).context("cannot give up capabilities")?;
+    keep_what_sends(&sender)?;
     let mut summary = Summary {
         stopped_by: "done",
         ..Summary::default()
@@ -80,14 +74,9 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
             frames: step.frames(plan.count, plan.duration.map(whole_ns)),
             cpu,
         };
-        let limit = plan.duration.map(|duration| match step.pacing {
-            Pacing::FlatOut => duration,
-            // Frames that were pushed back may still come.
-            Pacing::Paced(_) => duration + GRACE,
-        });
         let watch = Watch {
             place: (index + 1, all),
-            limit,
+            limit: plan.duration.map(|it| limit(step.pacing, it)),
             console: &mut console,
             signals: &mut signals,
         };
@@ -118,8 +107,28 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
     }
 }
 
+/// Gives up the capabilities that this sender does not need.
+fn keep_what_sends(sender: &Sender) -> Result<(), Failure> {
+    // Before Linux 5.19 each run of a program takes CAP_BPF where unprivileged BPF is disabled
+    // (commit c8644cd0efe7).
+    let kept: &[_] = match sender {
+        Sender::Native(_) => &[Capability::Bpf],
+        Sender::Packet(_) => &[],
+    };
+    caps::keep_only(kept).context("cannot give up capabilities")
+}
+
 fn whole_ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// How long a step that was to last `duration` may take.
+fn limit(pacing: Pacing, duration: Duration) -> Duration {
+    match pacing {
+        Pacing::FlatOut => duration,
+        // Frames that were pushed back may still come.
+        Pacing::Paced(_) => duration + GRACE,
+    }
 }
 
 /// A step for the sending thread.

@@ -218,11 +218,7 @@ impl FileWriter {
             observed,
             hardware_bounds_ns,
         } = counts.since(&self.before);
-        let mut samples = tracker.take_samples();
-        if samples.is_empty() {
-            samples.extend(self.latest_sample);
-        }
-        self.latest_sample = samples.last().copied();
+        let samples = self.next_samples(tracker);
         let Some(first) = self.interfaces.first() else {
             return Ok(Vec::new());
         };
@@ -284,6 +280,16 @@ impl FileWriter {
             self.blocks.write_pcapng_block(block)?;
         }
         Ok(self.take())
+    }
+
+    /// The samples since the last call; without any, the latest one once more.
+    fn next_samples(&mut self, tracker: &mut Tracker) -> Vec<Sample> {
+        let mut samples = tracker.take_samples();
+        if samples.is_empty() {
+            samples.extend(self.latest_sample);
+        }
+        self.latest_sample = samples.last().copied();
+        samples
     }
 
     fn statistics_block(

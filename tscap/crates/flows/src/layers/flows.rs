@@ -15,6 +15,17 @@ const OTHERS: u32 = 0;
 /// Stamps of programs have a resolution of 1 ns (CLOCK_MONOTONIC).
 const RESOLUTION_NS: u64 = 1;
 
+/// What a [`FlowTable`] has measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowReports {
+    /// All packets together, with distributions.
+    pub all: FlowResidences,
+    /// Each flow, that of the most packets first.
+    pub flows: Vec<FlowResidences>,
+    /// Packets of flows that the table had no room for, and of none.
+    pub others: FlowResidences,
+}
+
 /// The flows so far.
 #[derive(Debug)]
 pub struct FlowTable {
@@ -125,14 +136,18 @@ impl FlowTable {
         self.report(&self.all, false)
     }
 
-    /// All packets together, the flows, that of the most packets first, and what is of none.
-    pub fn reports(self) -> (FlowResidences, Vec<FlowResidences>, FlowResidences) {
+    /// What was measured of all packets.
+    pub fn reports(self) -> FlowReports {
         let mut flows = self.flows.iter().map(|flow| self.report(flow, false));
         let others = flows.next().expect("the first one is always there");
         // All packets of one can be like others.
         let mut flows: Vec<_> = flows.filter(|flow| flow.packets > 0).collect();
         flows.sort_by_key(|flow| std::cmp::Reverse(flow.packets));
-        (self.report(&self.all, true), flows, others)
+        FlowReports {
+            all: self.report(&self.all, true),
+            flows,
+            others,
+        }
     }
 
     fn report(&self, flow: &Flow, has_histogram: bool) -> FlowResidences {
@@ -247,7 +262,7 @@ mod tests {
         table.take(&passage(one, [Some(10), Some(60), None]), true);
         table.take(&passage(OTHERS, [Some(20), None, Some(10)]), true);
         table.take(&passage(OTHERS, [Some(20), Some(30), None]), false);
-        let (all, flows, others) = table.reports();
+        let FlowReports { all, flows, others } = table.reports();
         let [flow] = &flows[..] else {
             panic!("{flows:?}")
         };

@@ -11,5 +11,5 @@ pub mod live;
 mod passages;
 pub mod schema;
 
-pub use flows::FlowTable;
+pub use flows::{FlowReports, FlowTable};
 pub use passages::{MOST_LAYERS, OwnTime, Passage, Passages, Sighting};

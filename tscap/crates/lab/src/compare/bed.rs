@@ -50,6 +50,17 @@ pub struct CompareBed {
     pub stop: Arc<Stop>,
 }
 
+/// What came of a burst.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CapturedBurst {
+    /// Frames that were sent or refused by the driver.
+    pub sent: u64,
+    /// Frames in the file.
+    pub written: u64,
+    /// Frames a second; 0 if it is not known.
+    pub rate: f64,
+}
+
 impl CompareBed {
     /// An error once it is to end.
     pub fn go_on(&self) -> Result<(), ExperimentError> {
@@ -141,13 +152,13 @@ impl CompareBed {
         }
     }
 
-    /// Captures a burst; returns frames sent and written, and the rate.
-    pub fn capture(&mut self, path: StampPath, burst: Burst) -> io::Result<(u64, u64, f64)> {
+    /// Captures a burst with tscap itself.
+    pub fn capture(&mut self, path: StampPath, burst: Burst) -> io::Result<CapturedBurst> {
         let setup = setup(path, RING_BYTES, &self.tool_cpus)?;
         let (Some(traffic), FrameSource::Own { pair, executable }) =
             (&mut self.traffic, &self.frame_source)
         else {
-            return Ok((0, 0, 0.0));
+            return Ok(CapturedBurst::default());
         };
         // There is room for one program only.
         self.link.detach()?;
@@ -157,8 +168,11 @@ impl CompareBed {
         let written = capture.finish()?.said.written;
         self.link = attach(&self.programs, pair)?;
         let (_, sent) = sent?;
-        let rate = sent.rate(burst.pacing).unwrap_or(0.0);
-        Ok((sent.sent + sent.refused, written, rate))
+        Ok(CapturedBurst {
+            sent: sent.sent + sent.refused,
+            written,
+            rate: sent.rate(burst.pacing).unwrap_or(0.0),
+        })
     }
 }
 

@@ -376,12 +376,12 @@ impl CompareBed {
             let captured = self.capture(path, burst);
             // A capture that was killed because of that is no fault.
             self.go_on()?;
-            let (sent, written, rate) = captured?;
-            if written >= sent {
-                taken.lossless_rate.push(rate.min(tried));
+            let captured = captured?;
+            if captured.written >= captured.sent {
+                taken.lossless_rate.push(captured.rate.min(tried));
                 return Ok(());
             }
-            tried = rate * RATE_STEP;
+            tried = captured.rate * RATE_STEP;
             let Some(slower) = Burst::at_rate(64, tried, RATE_FRAMES) else {
                 break;
             };

@@ -49,18 +49,7 @@ pub(super) fn prepare(
         Ok(()) => stamps.push(Some(StampPath::Tai)),
         Err(error) => warnings.push(format!("no tai here: {}", chain(&error))),
     }
-    let rate = match tsc::check() {
-        Err(untrusted) if !request.force => Err(untrusted.to_string()),
-        untrusted => {
-            let forced = untrusted.err();
-            warnings.extend(forced.map(|why| format!("measured all the same: {why}")));
-            measure_tsc_rate().ok_or_else(|| "its rate could not be measured".into())
-        }
-    };
-    if let Err(why) = &rate {
-        warnings.push(format!("no tsc here: {why}"));
-    }
-    let rate = rate.ok();
+    let rate = usable_tsc(request, warnings);
     if let Some(rate) = rate {
         stamps.extend(tsc_stamps(&mut programs, &kfuncs, rate, warnings));
     }
@@ -117,6 +106,24 @@ pub(super) fn prepare(
         stop,
     };
     Ok((bench, turns))
+}
+
+/// The rate of the TSC where it can be used. A warning says why not, or that it was forced.
+fn usable_tsc(request: &Request, warnings: &mut Vec<String>) -> Option<NsPerCycle> {
+    let rate = match tsc::check() {
+        Err(untrusted) if !request.force => Err(untrusted.to_string()),
+        untrusted => {
+            let forced = untrusted.err();
+            warnings.extend(forced.map(|why| format!("measured all the same: {why}")));
+            measure_tsc_rate().ok_or_else(|| "its rate could not be measured".into())
+        }
+    };
+    warnings.extend(
+        rate.as_ref()
+            .err()
+            .map(|why: &String| format!("no tsc here: {why}")),
+    );
+    rate.ok()
 }
 
 /// The kfuncs that are there; of the others the reason, unless it is that nobody

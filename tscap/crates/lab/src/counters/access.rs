@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use serde::{Deserialize, Serialize};
 
-use tscap_statistics::Distribution;
+use tscap_statistics::{Distribution, ValueRange};
 use tscap_time::TscCycles;
 
 /// The shares of [`Quartiles`], per mille.
@@ -36,7 +36,7 @@ pub struct Quartiles {
 impl Quartiles {
     /// Of a distribution; `None` if it has no value.
     pub(super) fn of(distribution: Distribution) -> Option<Self> {
-        let (n, min, max) = distribution.range()?;
+        let ValueRange { n, min, max } = distribution.range()?;
         let [p25, p50, p75, p95, p99_9] = distribution.quantiles(SHARES);
         Some(Self {
             n,

@@ -55,9 +55,7 @@ pub fn assemble(
         let hertz = [by_hertz, tsc_hertz];
         (counter != by).then(|| Rates::new(held, against, hertz, &turns))
     };
-    let idle = phases.iter().enumerate();
-    let idle = idle.filter(|(_, phase)| phase.stress == Stress::Idle);
-    let idle: Vec<_> = idle.map(|(index, _)| index).collect();
+    let idle = idle_phases(&phases);
     let [empty, empty_program] =
         [empty, empty_program].map(|of| of.into_iter().map(Quartiles::of).collect::<Vec<_>>());
     let mut subjects: Vec<_> = taken
@@ -82,16 +80,13 @@ pub fn assemble(
     if about.machine.clocksource == "tsc" {
         add_interfaces(&mut subjects);
     }
-    if let Some(steal) = about.machine.noisy_steal() {
-        warnings.push(format!(
-            "a noisy machine: its host took {steal:.1} % of the time meanwhile"
-        ));
-    }
     warnings.extend(
-        phases
-            .iter()
-            .filter_map(|phase| other_load(phase, request.cpu)),
+        about.machine.noisy_steal().map(|steal| {
+            format!("a noisy machine: its host took {steal:.1} % of the time meanwhile")
+        }),
     );
+    let loads = phases.iter().map(|phase| other_load(phase, request.cpu));
+    warnings.extend(loads.flatten());
     warnings.extend(subjects.iter().filter_map(failures));
     warnings.extend(ended_by.iter().map(early_end));
     Characteristics {
@@ -111,6 +106,13 @@ pub fn assemble(
         reference,
         warnings,
     }
+}
+
+/// Indices of the phases without load.
+fn idle_phases(phases: &[Phase]) -> Vec<usize> {
+    let phases = phases.iter().enumerate();
+    let idle = phases.filter(|(_, phase)| phase.stress == Stress::Idle);
+    idle.map(|(index, _)| index).collect()
 }
 
 fn subject(taken: Taken, empty: &[Option<Quartiles>], tsc_hertz: f64) -> Subject {

@@ -14,4 +14,4 @@ pub use audit::{Audit, AuditEvent, Stamped};
 pub use client::{SHORTEST_FOREIGN_POLL, ServerName};
 pub use hooks::{Lost, SharedWith};
 pub use ntp_reporter::NtpReporter;
-pub use reference::{NtpEvent, NtpPlan, NtpReference};
+pub use reference::{ExchangeCounts, NtpEvent, NtpPlan, NtpReference};

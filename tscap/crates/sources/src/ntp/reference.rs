@@ -76,6 +76,17 @@ pub struct NtpReference {
     is_lost: bool,
 }
 
+/// Numbers of requests and replies.
+#[derive(Clone, Copy, Debug)]
+pub struct ExchangeCounts {
+    /// Requests that left.
+    pub requests: u64,
+    /// Replies that were used.
+    pub replies: u64,
+    /// Replies that were not, by the reason.
+    pub rejected: Rejects,
+}
+
 impl NtpReference {
     /// Looks up the server, and attaches programs. The host's clock must have settled.
     ///
@@ -232,11 +243,14 @@ impl NtpReference {
         self.followed.len()
     }
 
-    /// Requests that left, replies of use, and those that were not.
-    pub fn counts(&self) -> (u64, u64, Rejects) {
+    /// What became of the requests so far.
+    pub fn counts(&self) -> ExchangeCounts {
         let exchanges = &self.exchanges;
-        let (sent, matched) = (exchanges.sent_count(), exchanges.matched_count());
-        (sent, matched, exchanges.rejects())
+        ExchangeCounts {
+            requests: exchanges.sent_count(),
+            replies: exchanges.matched_count(),
+            rejected: exchanges.rejects(),
+        }
     }
 }
 

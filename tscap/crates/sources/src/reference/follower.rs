@@ -241,7 +241,7 @@ impl Follower {
             Kind::Ntp {
                 reference, trouble, ..
             } => trouble.latest.clone().unwrap_or_else(|| {
-                let (requests, ..) = reference.counts();
+                let requests = reference.counts().requests;
                 let seconds = patience.as_secs();
                 match requests {
                     0 => format!("no NTP request left the interface in {seconds} s"),

@@ -37,8 +37,8 @@ impl Stamping {
         let (cpus, possible) = (machine.cpus, machine.possible_cpus);
         let load = |paths: &[StampPath]| first_by(paths, |path| load(path, possible, &files));
         let clock = (self.clock, self.tsc_path);
-        let found = read_clock(clock, machine.takes_tsc, load).await?;
-        let (mut stamper, path, refused, mut tracker) = found;
+        let (found, mut tracker) = read_clock(clock, machine.takes_tsc, load).await?;
+        let (mut stamper, path, refused) = (found.loaded, found.path, found.refused);
         let counter = open_counter(path, &cpus, stamper.object(), &mut tracker);
         let counter = counter.map_err(|failure| refused.and(path, failure))?;
         if let Some(counter) = &counter {

@@ -13,7 +13,7 @@ use self::hardware::HardwareTimes;
 use self::points::{Interface, LayerPoints};
 use self::sink::LayerSink;
 use super::schema::{FlowResidences, LayerReport, Method, MissingLayer};
-use super::{FlowTable, Passages};
+use super::{FlowReports, FlowTable, Passages};
 use crate::schema::FlowBy;
 use tscap_base::failure::Failure;
 use tscap_base::text::numbers::counted;
@@ -288,7 +288,7 @@ impl Running {
             cost,
         });
         let layers = hardware.into_iter().chain(reports).collect();
-        let (all, flows, others) = flows.reports();
+        let FlowReports { all, flows, others } = flows.reports();
         Ok(LiveResult {
             seconds,
             method,

@@ -17,7 +17,7 @@ use tscap_host::cgroup;
 use tscap_live::Scope;
 use tscap_live::settings::{JournalFolder, SettingsGuard};
 use tscap_network::netdev::Link;
-use tscap_programs::hook::{Attacher, Layer, LayerAttacher, LayerPoint, Loaded, Port};
+use tscap_programs::hook::{Attacher, Layer, LayerAttacher, LayerError, LayerPoint, Loaded, Port};
 use tscap_session::{Points, by_filter};
 
 /// The task, in errors.
@@ -91,24 +91,10 @@ impl LayerPoints {
             if layer == Layer::Hw {
                 continue;
             }
-            let port = Port {
-                link: &interface.link,
-                number: number as u32,
-                filter: None,
-            };
             let attached = interface.scope.visit(|| {
                 let by_filter = &mut by_filter(&mut changes);
-                let mut attacher = LayerAttacher {
-                    attacher: Attacher { loaded, by_filter },
-                    cgroup: interface.cgroup.as_deref(),
-                };
-                if layer == Layer::Xdp && matches!(hardware, Some(Ok(_))) {
-                    match attacher.attach(Layer::Hw, &port) {
-                        Ok(point) => return Ok(point),
-                        Err(error) => hardware = Some(Err(error.says())),
-                    }
-                }
-                attacher.attach(layer, &port)
+                let attacher = Attacher { loaded, by_filter };
+                attach_layer(interface, (number as u32, layer), attacher, &mut hardware)
             })?;
             // A request to end is noticed here.
             yield_now().await;
@@ -201,4 +187,30 @@ fn too_few(all: &[LayerPoint], absent: &[MissingLayer]) -> Failure {
         [one, ..] => format!("cannot measure: only the layer {} can be had", one.layer),
     };
     Failure::new(format!("{what} ({})", why.join("; "))).hint("--layers needs two at least")
+}
+
+/// Attaches the program of a layer, which becomes interface `number`. That at XDP reads
+/// hardware stamps too where there is `hardware`, which becomes the reason where it can't.
+fn attach_layer(
+    interface: &Interface,
+    (number, layer): (u32, Layer),
+    attacher: Attacher<'_, '_>,
+    hardware: &mut Option<Result<Hardware, String>>,
+) -> Result<LayerPoint, LayerError> {
+    let port = Port {
+        link: &interface.link,
+        number,
+        filter: None,
+    };
+    let mut attacher = LayerAttacher {
+        attacher,
+        cgroup: interface.cgroup.as_deref(),
+    };
+    if layer == Layer::Xdp && matches!(hardware, Some(Ok(_))) {
+        match attacher.attach(Layer::Hw, &port) {
+            Ok(point) => return Ok(point),
+            Err(error) => *hardware = Some(Err(error.says())),
+        }
+    }
+    attacher.attach(layer, &port)
 }
