@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use super::event::{Event, Reporter};
 use super::files::{CommandsWait, not_intact};
-use super::own_counts;
+use super::own_counts_text;
+use super::parts::Parts;
 use super::plan::Target;
-use super::running::{Parts, Running};
+use super::running::Running;
 use super::summary::{
     ClockSummary, DirectionSummary, DiskSummary, FilesSummary, FilterSummary, InterfaceSummary,
     PrioritySummary, ReferenceSummary, Stop, Summary, WriterSummary,
@@ -101,7 +102,7 @@ impl Running {
             return Ok(Ended::ABANDONED);
         };
         let mut summary = ending.summarise(&finished, &totals, &observed, (stop, seconds));
-        own_counts::tell(&summary, ending.reporter);
+        own_counts_text::tell(&summary, ending.reporter);
         let closed = ending.close(finished, at, &mut summary).await?;
         // Who asks again while the disk is waited for, and has it after all, misses nothing.
         let is_missing = summary.disk.is_some_and(|disk| !disk.has_all);

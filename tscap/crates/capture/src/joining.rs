@@ -6,13 +6,9 @@ use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
 
-use super::attach::Attached;
-use super::event::{Event, Reporter};
 use super::left_out::LeftOut;
 use super::live_links::LiveLinks;
-use super::running::Parts;
-use super::selection::{Interfaces, Selected, Selection};
-use super::state::ReadyInterface;
+use super::selection::{Selected, Selection};
 use tscap_base::failure::{Context as _, Failure};
 use tscap_host::readable::Readable;
 use tscap_live::Scope;
@@ -25,7 +21,7 @@ pub(super) struct Joining {
     /// By the index of the namespace; none if no interface may join.
     watches: Vec<Readable<LinkWatch>>,
     waiting: VecDeque<Selected>,
-    left_out: LeftOut,
+    pub left_out: LeftOut,
 }
 
 impl Joining {
@@ -125,61 +121,5 @@ impl Joining {
             }
         }
         None
-    }
-}
-
-impl Parts {
-    /// Hears of the interfaces of a namespace, and has one of those that are to join do so.
-    pub fn observe_scope(
-        &mut self,
-        news: io::Result<Option<usize>>,
-        reporter: &mut Reporter<'_>,
-    ) -> Result<(), Failure> {
-        let Interfaces {
-            scopes, selection, ..
-        } = &self.machine.interfaces;
-        let (joining, links) = (&mut self.joining, &self.links);
-        if let Some(scope) = news.context("cannot hear of interfaces that join")? {
-            joining.observe(scope, scopes, selection, links)?;
-        }
-        if let Some(selected) = joining.next(scopes, selection, links) {
-            self.join(&selected, reporter);
-        }
-        Ok(())
-    }
-
-    fn join(&mut self, selected: &Selected, reporter: &mut Reporter<'_>) {
-        let Some(attaching) = &mut self.attaching else {
-            return;
-        };
-        let interfaces = &self.machine.interfaces;
-        let scope = interfaces.scope_of(selected);
-        let number = self.links.0.len();
-        let most = self.machine.most_interfaces();
-        let mut usable = interfaces.selection.check_frames(selected);
-        if number >= most {
-            let failure = format!("the capture has had {most} interfaces already");
-            usable = Err(Failure::new(failure).hint("begin another one"));
-        }
-        let number = number as u32;
-        let attached = usable.and_then(|()| {
-            self.writers.announce(number);
-            attaching.attach(selected, scope, number, &self.loaded, reporter)
-        });
-        match attached {
-            Ok(Attached {
-                live,
-                described,
-                stamps_by,
-            }) => {
-                self.writers.describe(&described, stamps_by.as_ref());
-                reporter.tell(Event::Joined(ReadyInterface::of(&live)));
-                self.links.0.push(live);
-            }
-            Err(failure) => self
-                .joining
-                .left_out
-                .say(selected, scope, &failure, reporter),
-        }
     }
 }

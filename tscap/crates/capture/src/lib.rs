@@ -32,6 +32,8 @@ mod load;
 mod offloading;
 mod opened;
 mod own_counts;
+mod own_counts_text;
+mod parts;
 mod pinning;
 mod plan;
 mod privileges;

@@ -3,30 +3,18 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
-use super::attach::Attaching;
-use super::check::Machine;
-use super::counter::Counter;
 use super::event::{Event, Reporter};
-use super::files::{Files, not_intact};
-use super::joining::Joining;
 use super::link_up::wait_for_links;
-use super::live_link::Loss;
-use super::live_links::LiveLinks;
-use super::plan::{Capture, Target};
+use super::parts::Parts;
 use super::pulse::Pulse;
 use super::state::{Account, Progress, Ready, ReadyInterface, ReadyWriter};
 use super::summary::{FilterSummary, Stop};
-use super::writers::Writers;
 use tscap_base::failure::{Context as _, Failure};
-use tscap_clock::StampPath;
-use tscap_engine::{self as engine, CloseError};
-use tscap_file::accounting::{Direction, Observed};
+use tscap_file::accounting::Observed;
 use tscap_host::readable::Readable;
-use tscap_programs::hook::Loaded;
-use tscap_time::timex::{ClockSetWatch, KernelClock};
+use tscap_time::timex::ClockSetWatch;
 
 /// How often the interfaces are looked after.
 const LINKS_EVERY: Duration = Duration::from_millis(200);
@@ -46,24 +34,6 @@ pub struct Running {
     latest: (Instant, u64),
     /// What has happened and was not told yet.
     pub(super) events: VecDeque<Event>,
-}
-
-pub(super) struct Parts {
-    pub plan: Capture,
-    pub machine: Machine,
-    pub loaded: Loaded,
-    pub path: StampPath,
-    pub links: LiveLinks,
-    pub writers: Writers,
-    pub events: UnboundedReceiver<engine::Event>,
-    pub files: Files,
-    /// For TSC stamps by perf events: the events and what is known of them.
-    pub counter: Option<Counter>,
-    /// What attaches programs; until all that it has changed is given back.
-    pub attaching: Option<Attaching>,
-    pub joining: Joining,
-    /// The process that gives settings back has ended, and that was told.
-    pub is_keeper_lost: bool,
 }
 
 impl Running {
@@ -246,161 +216,6 @@ impl Running {
     /// Whether its converters get on.
     pub fn pulse(&self) -> Pulse {
         Pulse::of(&self.parts.writers)
-    }
-}
-
-impl Parts {
-    /// Reads what goes into the statistics blocks of each writer.
-    pub fn observe(&self) -> Result<Vec<Observed>, Failure> {
-        let counters = &self.loaded.counters;
-        let rx_cpus = self.plan.rx_cpus.as_deref();
-        let off_cpu = rx_cpus.map(|cpus| counters.seen_outside(cpus)).transpose();
-        let off_cpu = off_cpu.context("cannot account for the frames")?;
-        let clock = KernelClock::read().ok();
-        let clock = clock.filter(|clock| clock.synchronised);
-        let interfaces = self.links.counts(counters, &self.writers.shares);
-        let interfaces = interfaces.context("cannot account for the frames")?;
-        let observed = interfaces.into_iter().map(|interfaces| Observed {
-            interfaces,
-            utc_bound_ns: match &self.plan.reference {
-                Some(followed) => followed.known().bounds().utc_ns(),
-                None => clock.map(|clock| clock.max_error_ns),
-            },
-            off_cpu: off_cpu.map(|seen| seen[Direction::In]),
-        });
-        let observed: Vec<_> = observed.collect();
-        for (writer, observed) in self.writers.each.iter().zip(&observed) {
-            if let Ok(mut shared) = writer.shared.observed.lock() {
-                shared.clone_from(observed);
-            }
-        }
-        Ok(observed)
-    }
-
-    /// Has the converter go on by the offsets of the CPUs' counters as they are now.
-    pub fn recheck_counter(&mut self, reporter: &mut Reporter<'_>) {
-        if let Some(counter) = &mut self.counter
-            && let Some(found) = counter.recheck(self.loaded.object(), reporter)
-        {
-            self.writers.recalibrate(&found);
-        }
-    }
-
-    fn supervise_links(&mut self, reporter: &mut Reporter<'_>) {
-        self.supervise_keeper(reporter);
-        self.follow_others(reporter);
-        for (live, loss) in self.links.supervise() {
-            let name = live.whole_name();
-            match loss {
-                Loss::Interface if live.is_named => {
-                    reporter.error(&format!("interface {name} is gone"));
-                }
-                Loss::Interface => reporter.tell(Event::Left(ReadyInterface::of(live))),
-                Loss::Program(at) => reporter.error(&format!(
-                    "{name}: nothing is captured at {} any more: somebody has removed the \
-                     program, or a move to another network namespace has",
-                    at.name()
-                )),
-            }
-        }
-        if self.links.all_gone() && !self.machine.interfaces.selection.is_open() {
-            reporter.tell(Event::Stopped(Stop::InterfaceGone));
-        }
-    }
-
-    /// Tells once that what the capture has changed is nobody's any more.
-    fn supervise_keeper(&mut self, reporter: &mut Reporter<'_>) {
-        let attaching = self.attaching.as_mut().filter(|_| !self.is_keeper_lost);
-        if attaching.is_some_and(Attaching::has_lost_keeper) {
-            self.is_keeper_lost = true;
-            reporter.error(
-                "the process that gives settings back (tscap-keeper) has ended: what this capture \
-                 has changed stays changed\nhint: tscap restore, when the capture has ended",
-            );
-        }
-    }
-
-    /// Goes to what is at XDP of others now, where frames are captured beside that.
-    fn follow_others(&mut self, reporter: &mut Reporter<'_>) {
-        let interfaces = &self.machine.interfaces;
-        for changed in self.links.look_beside(&interfaces.scopes) {
-            let live = &self.links.0[changed.number as usize];
-            if let Some(attaching) = &mut self.attaching {
-                let scope = &interfaces.scopes[live.scope()];
-                let followed = attaching.follow(live, &changed, scope, &self.loaded, reporter);
-                if let Err(failure) = followed {
-                    reporter.error(&failure.to_string());
-                }
-            }
-        }
-    }
-
-    /// Takes what the converter has to say; gives the reason if it ends the capture.
-    pub fn take(&mut self, event: engine::Event, reporter: &mut Reporter<'_>) -> Option<Stop> {
-        match event {
-            engine::Event::CountReached => Some(Stop::Count),
-            engine::Event::PeriodsOver => Some(Stop::Files),
-            engine::Event::ReaderGone => Some(Stop::ReaderGone),
-            engine::Event::FileClosed { file, error } => {
-                if let Some(error) = &error {
-                    reporter.error(&not_intact(&file.path.display(), error));
-                }
-                let failed = error.as_ref().is_some_and(CloseError::is_of_disk);
-                self.files.closed(file, error.as_ref(), reporter);
-                failed.then_some(Stop::WriteError)
-            }
-            engine::Event::Flushed { next } => {
-                reporter.tell(Event::Flushed { next });
-                None
-            }
-            engine::Event::FileRemoved { path, frames } => {
-                self.files.removed(path, frames, reporter);
-                None
-            }
-            engine::Event::NotRemoved { path, error } => {
-                reporter.warning(&format!("cannot remove {}: {error}", path.display()));
-                None
-            }
-            engine::Event::NextFileFailed { path, error } => {
-                reporter.error(&format!(
-                    "cannot begin the next file, {}: {error}\n\
-                     hint: the files so far are complete; give -w a place that stays writable",
-                    path.display()
-                ));
-                Some(Stop::WriteError)
-            }
-            engine::Event::WriteFailed { path, error } => {
-                let target = path.map_or_else(|| self.plan.target.clone(), Target::Path);
-                reporter.error(&format!(
-                    "cannot write to {target}: {error}\n\
-                     hint: make room, or give -w another place"
-                ));
-                Some(Stop::WriteError)
-            }
-            engine::Event::Corrupt(corrupt) => {
-                reporter.error(&format!("{corrupt}: please report this"));
-                Some(Stop::InternalError)
-            }
-            engine::Event::Stepped { step_ns, cause } => {
-                reporter.tell(Event::Stepped { step_ns, cause });
-                None
-            }
-            engine::Event::CounterJumped { jump_ns } => {
-                reporter.tell(Event::CounterJumped { jump_ns });
-                None
-            }
-        }
-    }
-}
-
-impl Drop for Parts {
-    /// For a capture that nobody has finished: its programs would stay attached for as long as
-    /// the converters run.
-    fn drop(&mut self) {
-        if self.writers.each.iter().any(|it| it.thread.is_some()) {
-            // An interface that is gone has no program.
-            let _ = self.links.detach();
-        }
     }
 }
 

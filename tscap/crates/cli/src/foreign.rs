@@ -163,7 +163,9 @@ pub(super) struct ForeignArgs<K> {
 impl<K> ForeignArgs<K> {
     /// The first answer, as a usage error.
     pub fn check(&self) -> Result<(), clap::Error> {
-        self.answer.as_ref().map_or(Ok(()), |answer| Err(error(answer)))
+        self.answer
+            .as_ref()
+            .map_or(Ok(()), |answer| Err(error(answer)))
     }
 }
 

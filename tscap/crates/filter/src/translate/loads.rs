@@ -2,43 +2,16 @@
 
 use crate::ebpf::{BPF_ADD, BPF_AND, BPF_JGT, BPF_JNE, BPF_LSH};
 
-use super::body::{A, CONTEXT, DATA, DATA_END, Emitter, HEADER_ENDS, PLACE, X};
+use super::emitter::{A, CONTEXT, DATA, DATA_END, Emitter, HEADER_ENDS, PLACE, X};
+use super::load::{Load, width};
 use super::place::{Place, place};
 use super::{FrameLoad, Register, Source, Width};
-use crate::ancillary::Ancillary;
-use crate::classic::{Operation, Size};
+use crate::classic::Size;
 use crate::flow::Step;
 
 /// The greatest end of a direct load, and the greatest X of one. The verifier takes both
 /// together: their sum is below its `MAX_PACKET_OFF`.
 const MOST_DIRECT: u32 = 0x7fff;
-
-/// Bytes of the frame that an instruction loads.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
-    pub from: u32,
-    /// X is added to `from`.
-    pub indirect: bool,
-    pub size: Size,
-    /// The result is the length of an IPv4 header, in X.
-    pub header_length: bool,
-}
-
-impl Load {
-    pub fn of_byte(from: u32) -> Self {
-        Self {
-            from,
-            indirect: false,
-            size: Size::Byte,
-            header_length: false,
-        }
-    }
-
-    /// The register for the result.
-    fn to(self) -> Register {
-        if self.header_length { X } else { A }
-    }
-}
 
 impl Emitter<'_> {
     /// False if the load can't be direct, so that nothing comes after it.
@@ -213,34 +186,5 @@ impl Emitter<'_> {
         let context = self.body.scratch.context();
         self.code
             .load(Width::Double, CONTEXT, Register::Frame, context);
-    }
-}
-
-/// What a step loads of the frame's bytes, if it does.
-pub(super) fn load_of(step: &Step) -> Option<Load> {
-    let it = &step.instruction;
-    let load = Load::of_byte(it.k);
-    match it.operation() {
-        Operation::LoadAbsolute(size) if Ancillary::at(it.k).is_none() => {
-            Some(Load { size, ..load })
-        }
-        Operation::LoadIndirect(size) => Some(Load {
-            size,
-            indirect: true,
-            ..load
-        }),
-        Operation::LoadXHeaderLength => Some(Load {
-            header_length: true,
-            ..load
-        }),
-        _ => None,
-    }
-}
-
-fn width(size: Size) -> Width {
-    match size {
-        Size::Byte => Width::Byte,
-        Size::Half => Width::Half,
-        Size::Word => Width::Word,
     }
 }

@@ -32,6 +32,8 @@
 mod access;
 mod assembler;
 mod body;
+mod emitter;
+mod load;
 mod loads;
 mod place;
 mod rows;
@@ -41,7 +43,7 @@ pub use tscap_common::config::FILTER_SCRATCH_BYTES as SCRATCH_BYTES;
 
 pub use self::access::{FrameAccess, FrameLength, FrameLoad};
 use self::assembler::{Assembler, Label, Register, Source, Width};
-use self::body::{Body, Loads};
+use self::emitter::{Body, Loads};
 use self::scratch::Scratch;
 use super::ancillary::{self, Unsupported};
 use super::classic::{Operation, Program};

@@ -2,8 +2,8 @@
 
 use crate::ebpf::{BPF_ADD, BPF_JGE, BPF_JGT, BPF_JLT, BPF_LSH, BPF_RSH, BPF_SUB};
 
-use super::body::{A, Emitter, X};
-use super::loads::Load;
+use super::emitter::{A, Emitter, X};
+use super::load::Load;
 use super::{FrameAccess, Register, Source, TAG_AT, TAG_BYTES, TAG_END, Width};
 
 /// Where the bytes are.

@@ -4,7 +4,7 @@
 use crate::ebpf::{BPF_JEQ, BPF_JGE};
 
 use super::Source;
-use super::body::{A, Emitter};
+use super::emitter::{A, Emitter};
 use crate::classic::{Operand, Operation, Test};
 use crate::flow::{Step, Target};
 

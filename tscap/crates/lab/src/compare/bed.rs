@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::Stamp;
 use super::clocks::Clocks;
-use super::experiment::{ExperimentError, FrameSource};
 use super::kernel_stamp::KernelStamps;
 use super::programs::{Measured, Programs};
+use super::request::{ExperimentError, FrameSource};
 use super::stamp_samples::FrameCounts;
 use super::whole_program::WholeProgram;
 use tscap_clock::{NsPerCycle, StampPath, TscPath};

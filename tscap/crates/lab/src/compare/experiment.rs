@@ -2,9 +2,8 @@
 //! machine hits all of them.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tscap_common::compare::MOST_SAMPLES;
 
@@ -13,15 +12,13 @@ use super::causes::Trace;
 use super::loss_bed::{self, LossBed};
 use super::plan::Amount;
 use super::prepare::prepare;
-use super::programs::ProgramsError;
+use super::request::{ExperimentError, FrameSource, Request};
 use super::schema::{LossMethod, LossPoint};
 use super::stamp_samples::{PatternSamples, StampSamples};
 use tscap_clock::{StampPath, StampSource};
 use tscap_host::affinity;
-use tscap_network::netdev::Link;
-use tscap_programs::hook::{InterruptKfuncs, KernelCounters};
 use tscap_traffic::generator::Pattern;
-use tscap_traffic::load::{Burst, Pair, Stop, tool_cpus};
+use tscap_traffic::load::{Burst, Stop, tool_cpus};
 
 /// The paper's patterns, by the name of each.
 pub const PATTERNS: [(&str, Pattern); 2] = [("voip", Pattern::Voip), ("hd", Pattern::Hd)];
@@ -32,75 +29,6 @@ const RATE_FRAMES: u64 = 300_000;
 const RATE_STEP: f64 = 0.85;
 /// Steps of that search.
 const RATE_STEPS: u32 = 6;
-
-/// Where frames come from.
-pub enum FrameSource {
-    /// The generator, through a veth pair of our own; loss is measured by captures
-    /// of this executable.
-    Own {
-        /// The pair.
-        pair: Box<Pair>,
-        /// `tscap`.
-        executable: PathBuf,
-    },
-    /// Whatever an interface receives.
-    Live {
-        /// The interface.
-        link: Box<Link>,
-        /// Longest wait for the frames of a turn.
-        timeout: Duration,
-    },
-}
-
-/// What is asked for.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// How much.
-    pub amount: Amount,
-    /// The CPU to measure on.
-    pub cpu: u32,
-    /// Take the TSC as it is.
-    pub force: bool,
-    /// Measure with interrupts off too, by these.
-    pub interrupts: Option<InterruptKfuncs>,
-    /// Tell causes of outliers by these.
-    pub counters: Option<KernelCounters>,
-}
-
-/// Why there are no results.
-#[derive(Debug, thiserror::Error)]
-pub enum ExperimentError {
-    /// The program could not be attached natively.
-    #[error("cannot attach to {interface} in native mode")]
-    Native {
-        /// The interface.
-        interface: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// Nothing came in on an interface.
-    #[error("no frame came in on CPU {cpu} of {interface} within {timeout:?}")]
-    NoTraffic {
-        /// The CPU.
-        cpu: u32,
-        /// The interface.
-        interface: String,
-        /// How long was waited.
-        timeout: Duration,
-    },
-    /// It was told to end.
-    #[error("told to end")]
-    Stopped,
-    /// None of the frames sent was measured.
-    #[error("none of the frames sent came in on the CPU that they were sent from")]
-    AllLost,
-    /// The measuring programs failed.
-    #[error(transparent)]
-    Programs(#[from] ProgramsError),
-    /// Another step of it failed.
-    #[error(transparent)]
-    Step(#[from] io::Error),
-}
 
 /// What the rounds gave.
 pub struct Results {

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::bed::setup;
-use super::experiment::ExperimentError;
 use super::plan::Amount;
+use super::request::ExperimentError;
 use super::schema::{LossMethod, LossPoint};
 use tscap_clock::StampPath;
 use tscap_traffic::load::{

@@ -18,6 +18,7 @@ mod loss_bed;
 mod plan;
 mod prepare;
 mod programs;
+mod request;
 pub mod schema;
 mod stamp_samples;
 pub mod statistics;
@@ -27,9 +28,10 @@ mod whole_program;
 use tscap_clock::StampPath;
 
 pub use assemble::{Conditions, assemble};
-pub use experiment::{ExperimentError, FrameSource, Request, Results, run};
+pub use experiment::{Results, run};
 pub use plan::Amount;
 pub use programs::{Measured, Programs, ProgramsError, Settings};
+pub use request::{ExperimentError, FrameSource, Request};
 pub use schema::Comparison;
 
 /// A way to stamp; `None` is the floor, no stamp at all.

@@ -4,9 +4,9 @@ use std::io;
 use std::sync::Arc;
 
 use super::bed::CompareBed;
-use super::experiment::{ExperimentError, FrameSource, Request};
 use super::kernel_stamp::KernelStamps;
 use super::programs::{Programs, ProgramsError, Settings};
+use super::request::{ExperimentError, FrameSource, Request};
 use super::whole_program::WholeProgram;
 use super::{RoundItem, Stamp};
 use tscap_base::kernel_files::KernelFiles;

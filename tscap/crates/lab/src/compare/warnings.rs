@@ -1,6 +1,6 @@
 //! What a reader must know before the figures of a comparison.
 
-use super::experiment::ExperimentError;
+use super::request::ExperimentError;
 use super::schema::{LossMethod, Outcome, Subject, Verdict};
 use super::stamp_samples::StampSamples;
 use tscap_base::text::causes::chain;

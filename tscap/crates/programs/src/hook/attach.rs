@@ -4,16 +4,18 @@
 use std::io;
 use std::os::fd::AsFd as _;
 
-use tscap_common::hook::{Direction, Hook, Slot};
+use tscap_common::hook::{Direction, Hook};
 
-use super::code::{Bound, Device, Place};
+use super::call::Device;
 use super::entry::{Entry, NoEntry};
 use super::held::{ByFilter, Held, Refusal};
 use super::kfunc::{MetadataKfunc, NoKfunc};
-use super::load::{LoadError, Loaded};
+use super::load::Loaded;
+use super::load_error::LoadError;
+use super::place::{Bound, Place};
+use super::port::{EgressPoint, HookChoice, Port};
 use super::program::Program;
 use tscap_base::kernel_files::KernelFiles;
-use tscap_filter as filter;
 use tscap_network::bpf::{InterfaceLink, LinkPoint, TracingLink, TracingPoint};
 use tscap_network::clsact::Side;
 use tscap_network::netdev::{AttachedXdp, Link, LinkReader};
@@ -131,32 +133,6 @@ impl AttachPoint {
     }
 }
 
-/// Which hook to take for received frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum HookChoice {
-    /// Native XDP; the entry of an XDP program that is there already; else tcx, with --tap
-    /// generic XDP
-    #[default]
-    Auto,
-    /// Native XDP: in the driver, before a socket buffer is made
-    Xdp,
-    /// Generic XDP: in the network stack
-    Generic,
-    /// tcx: in the network stack, without any change of the driver
-    Tcx,
-}
-
-/// Where sent frames are to be stamped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum EgressPoint {
-    /// tcx egress: before the queueing discipline
-    #[default]
-    Qdisc,
-    /// The tracepoint net_dev_start_xmit: behind the queueing discipline, where tcpdump is
-    /// (kernel 6.12)
-    Driver,
-}
-
 /// Why a program could not be attached.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
@@ -242,18 +218,6 @@ pub struct Attachment {
     pub fallback: Option<AttachError>,
 }
 
-/// Where programs are to be attached: an interface, its number in the file, and the filter
-/// of its frames.
-#[derive(Clone, Copy, Debug)]
-pub struct Port<'a> {
-    /// The interface.
-    pub link: &'a Link,
-    /// Index of its description in the file.
-    pub number: u32,
-    /// Frames that it rejects are counted only.
-    pub filter: Option<&'a filter::Program>,
-}
-
 impl Attachment {
     /// Whether it is beside a program of somebody else at XDP: at its entry, or behind it
     /// where that was refused.
@@ -275,21 +239,6 @@ impl Attachment {
             Held::Link(_) | Held::Filter(_) | Held::Tracepoint(..) | Held::Tap(..) => {
                 self.at.name().to_owned()
             }
-        }
-    }
-}
-
-impl Port<'_> {
-    /// Whether XDP is not for it: generic XDP would copy what the loopback sends.
-    pub(super) fn is_in_stack(&self) -> bool {
-        !self.link.is_ethernet() || self.link.is_loopback()
-    }
-
-    pub(super) fn place(&self, direction: Direction) -> Place<'_> {
-        Place {
-            slot: Slot::of(self.number, direction),
-            filter: self.filter,
-            ..Place::FIRST
         }
     }
 }

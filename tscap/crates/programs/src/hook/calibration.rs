@@ -8,9 +8,9 @@ use aya::programs::{TestRun as _, TestRunOptions};
 use tscap_common::config::TSC_BRACKETS_MAP;
 use tscap_common::state::{TSC_BRACKETS, TscBracket};
 
-use super::load::LoadError;
+use super::load_error::LoadError;
 use super::retry::retry_interrupted;
-use super::tsc::{TscError, bracket_program};
+use super::tsc::{TscError, TscOffset, bracket_program};
 use tscap_clock::{Bounds, MonoNs, NsPerCycle, OffsetBracket, TscCycles};
 use tscap_host::affinity;
 use tscap_network::map_value::MapValue;
@@ -24,15 +24,6 @@ const ATTEMPTS: u32 = 3;
 const USER_BRACKETS: u32 = 20;
 /// Shortest frame that `BPF_PROG_TEST_RUN` takes.
 const FRAME: [u8; 14] = [0; 14];
-
-/// What is known of the offset of a CPU's event to the TSC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TscOffset {
-    /// TSC less event count, cycles.
-    pub cycles: Bounds,
-    /// How wide that is, and why.
-    pub bracket: OffsetBracket,
-}
 
 /// Finds the offset on `cpu` by going there and intersecting brackets. A chain of
 /// two: CLOCK_MONOTONIC around the event, by the calibration program; the TSC

@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::{fmt, io};
 
-use super::code::Device;
+use super::call::Device;
 use super::kfunc::EnteredFrameLoads;
 use tscap_base::kernel_files::KernelFiles;
 use tscap_network::bpf::program::Entered;

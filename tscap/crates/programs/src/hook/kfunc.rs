@@ -27,7 +27,7 @@ pub use layers::LayerKernel;
 pub use transmit::TransmitKernel;
 
 use self::btf::Btf;
-use super::code::Call;
+use super::call::Call;
 use tscap_base::kernel_files::{KernelFiles, read_bytes, read_if_there};
 use tscap_clock::TscPath;
 use tscap_network::bpf;

@@ -9,11 +9,14 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tscap_common::hook::{Direction, Hook, Slot};
 
-use super::attach::{AttachError, Attacher, Attachment, HookChoice, Port};
-use super::code::{Device, Place};
+use super::attach::{AttachError, Attacher, Attachment};
+use super::call::Device;
 use super::held::Presence;
 use super::kfunc::{LayerKernel, NoKfunc};
-use super::load::{LoadError, Loaded};
+use super::load::Loaded;
+use super::load_error::LoadError;
+use super::place::Place;
+use super::port::{HookChoice, Port};
 use super::program::Program;
 use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::causes::chain;

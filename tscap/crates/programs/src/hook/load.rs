@@ -1,12 +1,11 @@
 //! Loads a program with its rings.
 
-use std::io;
 use std::os::fd::AsFd as _;
 use std::sync::{Mutex, OnceLock};
 
 use aya::maps::{Array, Map, MapData, MapError, PerCpuArray};
-use aya::programs::{ProgramError, Xdp};
-use aya::{Ebpf, EbpfError, EbpfLoader};
+use aya::programs::Xdp;
+use aya::{Ebpf, EbpfLoader};
 use tscap_common::block::MAX_CAPLEN;
 use tscap_common::config::{
     CPUS, KEEP_RAW, LOSSES, MIRROR_LOSSES, PACKET_FLAGS, PACKET_QUEUE, RING_MASK, RINGS, SNAPLEN,
@@ -17,16 +16,17 @@ use tscap_common::ring::value_size;
 use tscap_common::sighting::{KEPT, KEY_OF, PROCESS_PRODUCERS};
 use tscap_common::state::CpuState;
 
-use super::calibration::{self, TscOffset};
-use super::code::{Code, FilterError, Place};
+use super::calibration;
+use super::code::Code;
 use super::counters::{Counters, cpu_state};
 use super::kfunc::{ChecksumKfunc, Kfunc, TransmitKernel};
+use super::load_error::{LoadError, load_program};
 use super::loader::Loader;
 use super::object::with_value_size;
+use super::place::Place;
 use super::program::Program;
-use super::retry::retry_interrupted;
-use super::tsc::{TscError, TscEvents};
-use crate::ring::{MapError as RingMapError, Memory};
+use super::tsc::{TscError, TscEvents, TscOffset};
+use crate::ring::Memory;
 use tscap_base::kernel_files::KernelFiles;
 use tscap_clock::NsPerCycle;
 use tscap_filter as filter;
@@ -112,64 +112,6 @@ impl<'a> LoadOptions<'a> {
             packet_queue: false,
             keys: None,
             ends_frames: false,
-        }
-    }
-}
-
-/// Why the program could not be loaded.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// The object is not what this build expects.
-    #[error("the eBPF object has no {0}")]
-    Missing(&'static str),
-    /// The object or its maps were refused.
-    #[error("cannot load the eBPF object")]
-    Object(#[from] EbpfError),
-    /// A map could not be set up.
-    #[error("cannot set up the eBPF map {map}")]
-    Map {
-        /// Its name.
-        map: &'static str,
-        /// Why.
-        source: MapError,
-    },
-    /// The program was refused by the verifier or for lack of privilege.
-    #[error("the kernel refused the program {program}")]
-    Program {
-        /// Its name.
-        program: String,
-        /// Why, with the verifier's log.
-        source: ProgramError,
-    },
-    /// The filter can't be a part of it.
-    #[error("cannot put the filter into the program")]
-    Filter(#[from] FilterError),
-    /// No descriptor was left for it.
-    #[error("cannot hold the program")]
-    Descriptor(#[source] io::Error),
-    /// A map could not be shared with the programs.
-    #[error("cannot map an eBPF map into memory")]
-    Memory(#[source] io::Error),
-    /// The rings could not be mapped.
-    #[error(transparent)]
-    Rings(#[from] RingMapError),
-}
-
-impl LoadError {
-    /// Whether the verifier's log has this word.
-    pub fn says(&self, word: &str) -> bool {
-        matches!(self, Self::Program { source: ProgramError::LoadError { verifier_log, .. }, .. }
-            if verifier_log.to_string().contains(word))
-    }
-
-    /// The operating system's error at the root, if there is one.
-    pub fn os_error(&self) -> Option<i32> {
-        let mut error: &(dyn std::error::Error + 'static) = self;
-        loop {
-            if let Some(io) = error.downcast_ref::<io::Error>() {
-                return io.raw_os_error();
-            }
-            error = error.source()?;
         }
     }
 }
@@ -359,14 +301,6 @@ pub(crate) fn load_by(
     load_program(xdp, name)?;
     let fd = xdp.fd().map_err(refused)?.as_fd().try_clone_to_owned();
     fd.map(Program::from).map_err(LoadError::Descriptor)
-}
-
-/// Has the kernel verify and load `program`.
-pub(crate) fn load_program(program: &mut Xdp, name: &str) -> Result<(), LoadError> {
-    retry_interrupted(|| program.load()).map_err(|source| LoadError::Program {
-        program: name.to_owned(),
-        source,
-    })
 }
 
 /// Takes a map out of a loaded object.

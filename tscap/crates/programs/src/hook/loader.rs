@@ -6,10 +6,11 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tscap_common::hook::{ClockDomain, Direction, Hook};
 
-use super::attach::{EgressPoint, HookChoice, Port};
-use super::code::{Bound, Code, Place};
+use super::code::Code;
 use super::kfunc::{ChecksumKfunc, MetadataKfunc, TransmitKernel};
-use super::load::LoadError;
+use super::load_error::LoadError;
+use super::place::{Bound, Place};
+use super::port::{EgressPoint, HookChoice, Port};
 use super::program::Program;
 use tscap_base::kernel_files::KernelFiles;
 use tscap_network::netdev::Link;

@@ -11,9 +11,11 @@ use tscap_common::stamping::{
 };
 
 use super::attach::{AttachError, AttachPoint};
-use super::code::{Code, Place};
+use super::code::Code;
 use super::kfunc::Kfunc;
-use super::load::{LoadError, take};
+use super::load::take;
+use super::load_error::LoadError;
+use super::place::Place;
 use super::program::Program;
 use tscap_clock::{MonoNs, StampPath};
 use tscap_host::shared_words::SharedWords;

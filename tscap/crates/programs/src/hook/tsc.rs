@@ -8,13 +8,22 @@ use aya::maps::{Map, MapError};
 use aya::programs::{ProgramError, Xdp};
 use tscap_common::config::TSC_EVENTS;
 
-use super::calibration::TscOffset;
-use super::load::{LoadError, load_program};
+use super::load_error::{LoadError, load_program};
+use tscap_clock::{Bounds, OffsetBracket};
 use tscap_host::perf::{EventPriority, PerfError, TscEvent};
 use tscap_network::bpf::put_fd;
 
 /// Name of the program that [`super::calibration`] runs.
 pub(super) const BRACKET_PROGRAM: &str = "tscap_tsc_bracket";
+
+/// What is known of the offset of a CPU's event to the TSC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TscOffset {
+    /// TSC less event count, cycles.
+    pub cycles: Bounds,
+    /// How wide that is, and why.
+    pub bracket: OffsetBracket,
+}
 
 /// Why there is no TSC for XDP here.
 #[derive(Debug, thiserror::Error)]

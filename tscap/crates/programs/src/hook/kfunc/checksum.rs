@@ -8,7 +8,7 @@ use tscap_common::config::CHECKSUM_PARTIAL_CALL;
 
 use super::btf::{Btf, Member};
 use super::{KERNEL_TYPES, call_in, types};
-use crate::hook::code::{Call, call_of, set_r0};
+use crate::hook::call::{Call, call_of, set_r0};
 use tscap_base::kernel_files::KernelFiles;
 
 /// Bits of `skb->ip_summed` (include/linux/skbuff.h). All are set for `CHECKSUM_PARTIAL`,

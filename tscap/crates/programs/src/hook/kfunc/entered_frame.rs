@@ -10,7 +10,7 @@ use tscap_common::entry::EnteredFrame;
 
 use super::btf::Btf;
 use super::{KERNEL_TYPES, types};
-use crate::hook::code::set_r0;
+use crate::hook::call::set_r0;
 use tscap_base::kernel_files::KernelFiles;
 
 /// Structures and their members that are read, in this order.

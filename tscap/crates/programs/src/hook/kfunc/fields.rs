@@ -5,7 +5,7 @@ use tscap_common::kernel_field::{KernelField, Want};
 
 use super::btf::Btf;
 use super::{KERNEL_TYPES, NoKfunc, unreadable};
-use crate::hook::code::set_r0;
+use crate::hook::call::set_r0;
 
 /// Members, and where each is, bytes from the start of its structure.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use tscap_common::kernel_counter::KernelCounter;
 use super::absent::NoKfunc;
 use super::btf::Btf;
 use super::{KERNEL_TYPES, types, unreadable};
-use crate::hook::code::set_r0;
+use crate::hook::call::set_r0;
 use tscap_base::kernel_files::KernelFiles;
 use tscap_network::bpf::program::{Kind, Program, load};
 

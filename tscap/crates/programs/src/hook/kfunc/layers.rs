@@ -8,7 +8,7 @@ use tscap_common::kernel_field::KernelField;
 use super::btf::Btf;
 use super::fields::Fields;
 use super::{KERNEL_TYPES, NoKfunc, call_in, types, unreadable};
-use crate::hook::code::{Call, call_of, set_r0};
+use crate::hook::call::{Call, call_of, set_r0};
 use tscap_base::kernel_files::KernelFiles;
 
 /// What attaches programs to netfilter, since Linux 6.4 (CONFIG_NETFILTER_BPF_LINK).

@@ -8,7 +8,7 @@ use tscap_common::kernel_field::KernelField;
 use super::btf::Btf;
 use super::fields::Fields;
 use super::{KERNEL_TYPES, NoKfunc, call_in, types, unreadable};
-use crate::hook::code::{Call, call_of};
+use crate::hook::call::{Call, call_of};
 use tscap_base::kernel_files::KernelFiles;
 
 const TRACEPOINT: &str = "net_dev_start_xmit";
