@@ -45,6 +45,7 @@ mod selection;
 mod stale_journals;
 mod start;
 mod state;
+mod summarise;
 mod summary;
 mod writers;
 mod writing;

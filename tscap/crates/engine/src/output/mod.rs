@@ -1,24 +1,25 @@
 //! Where the blocks go: a file, or a stream such as a pipe.
 
 mod bearing;
+mod closing;
 mod direct;
 mod ending;
 mod error;
 mod extent;
+mod opening;
 mod pace;
 mod waiting;
 mod writeback;
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::fcntl::{FallocateFlags, FcntlArg, OFlag, fallocate, fcntl};
+use nix::fcntl::{FallocateFlags, fallocate};
 
-use self::bearing::{Bearing, Pauses};
+use self::bearing::Bearing;
 use self::direct::Direct;
 pub use self::error::{CloseError, OutputError};
 use self::extent::Extent;
@@ -27,7 +28,6 @@ use self::writeback::{News, Writeback};
 use super::WriteWatch;
 use tscap_clock::MonoNs;
 use tscap_file::pcapng;
-use tscap_host::direct_io::{self, WriteMode};
 
 /// How long to leave a full non-blocking pipe to its reader.
 const FULL_PIPE: Duration = Duration::from_millis(1);
@@ -99,178 +99,6 @@ pub struct Output {
 }
 
 impl Output {
-    /// A stream that can't be truncated, such as a pipe.
-    pub fn stream(writer: impl Write + Send + 'static) -> Self {
-        Self {
-            writer: Box::new(writer),
-            regular: None,
-            io: Io::Buffered,
-            direct: None,
-            base: 0,
-            length: 0,
-            written: 0,
-            written_direct: 0,
-            writeback: None,
-            news: None,
-            bearing: None,
-            has_failed: false,
-            direct_piece: direct::PIECE_BYTES,
-            waiting: Waiting::default(),
-            next_address: 0,
-            is_alone: false,
-            reserve: 0,
-            changed: None,
-            watch: Arc::default(),
-        }
-    }
-
-    /// A new, empty file, opened to be appended to.
-    ///
-    /// # Errors
-    /// Of the kind `Unsupported` if it can't be written direct and has to be.
-    pub fn regular(file: File, io: Io) -> io::Result<Self> {
-        let alignment = match io {
-            Io::Buffered => None,
-            Io::Auto | Io::Direct => direct_io::alignment(&file),
-        };
-        if io == Io::Direct && alignment.is_none() {
-            return Err(io::ErrorKind::Unsupported.into());
-        }
-        let gives_back = alignment.is_some();
-        Ok(Self {
-            regular: Some(file.try_clone()?),
-            writeback: Some(Arc::new(Writeback::new(file.try_clone()?, gives_back))),
-            io,
-            direct: alignment.map(Direct::new),
-            is_alone: true,
-            ..Self::stream(file)
-        })
-    }
-
-    /// A new, empty file that is written direct, whatever the file system says.
-    #[cfg(test)]
-    pub(super) fn direct(file: File) -> Self {
-        let alignment = direct_io::alignment(&file);
-        let alignment = alignment.unwrap_or(direct_io::Alignment { memory: 512 });
-        Self {
-            direct: Some(Direct::new(alignment)),
-            ..Self::regular(file, Io::Auto).expect("a file")
-        }
-    }
-
-    /// Its bytes go to this disk as well, which says whether it has them.
-    #[cfg(test)]
-    pub(super) fn with_disk(mut self, disk: ScriptedDisk) -> Self {
-        self.writeback = Some(Arc::new(Writeback::new(disk, false)));
-        self
-    }
-
-    /// Its disk pauses for so long, as far as is known.
-    #[cfg(test)]
-    pub(super) fn expect_pauses(&mut self, longest: Duration) {
-        let (pauses, now) = (Arc::<Pauses>::default(), std::time::Instant::now());
-        let shown = Duration::from_secs(60);
-        pauses.observed(shown);
-        pauses.took(longest, now);
-        self.bearing = Some(Bearing::new(pauses));
-    }
-
-    /// A descriptor that somebody else opened, such as standard output. If it is a
-    /// file, what stands before its position (or its end, if it is appended to)
-    /// stays.
-    pub fn inherited(mut file: File) -> io::Result<Self> {
-        let data = file.metadata()?;
-        let flags = OFlag::from_bits_truncate(fcntl(&file, FcntlArg::F_GETFL)?);
-        let base = match (data.is_file(), flags.contains(OFlag::O_APPEND)) {
-            (false, _) => 0,
-            (true, true) => data.len(),
-            (true, false) => io::Seek::stream_position(&mut file)?,
-        };
-        let copy = || data.is_file().then(|| file.try_clone()).transpose();
-        let (regular, disk) = (copy()?, copy()?);
-        Ok(Self {
-            writeback: disk.map(|disk| Arc::new(Writeback::new(disk, false))),
-            is_alone: regular.is_some() && data.len() == base,
-            regular,
-            base,
-            ..Self::stream(file)
-        })
-    }
-
-    /// Lets `watch` see the writes, and end them.
-    #[must_use]
-    pub fn watched(mut self, watch: Arc<WriteWatch>) -> Self {
-        self.watch = watch;
-        self
-    }
-
-    /// Has the file and those that follow it written out by a thread from here on.
-    ///
-    /// # Errors
-    /// If there can't be another thread.
-    pub fn written_out(mut self) -> io::Result<Self> {
-        if self.writeback.is_some() {
-            let pauses = Arc::<Pauses>::default();
-            self.news = Some(writeback::start(Arc::clone(&pauses))?);
-            self.bearing = Some(Bearing::new(pauses));
-            self.tell_news();
-        }
-        Ok(self)
-    }
-
-    fn tell_news(&self) {
-        if let (Some(news), Some(writeback)) = (&self.news, &self.writeback) {
-            // The thread takes them for as long as there is this end.
-            let _ = news.send(Arc::clone(writeback));
-        }
-    }
-
-    /// The file has got its name in this folder, which is to be on the disk too.
-    pub(super) fn named_in(&self, folder: Option<File>) {
-        if let Some(writeback) = &self.writeback {
-            writeback.named_in(folder);
-            self.tell_news();
-        }
-    }
-
-    /// Whether there is a disk that is to have what is written.
-    pub(crate) fn has_disk(&self) -> bool {
-        let file = self.regular.as_ref();
-        file.is_some_and(|file| direct_io::is_in_memory(file) != Some(true))
-    }
-
-    /// Fits the pieces to rings of so many bytes, and takes the memory for one.
-    #[must_use]
-    pub(super) fn out_of_rings(mut self, ring_bytes: usize) -> Self {
-        self.direct_piece = direct::piece_of(ring_bytes);
-        if let Some(bearing) = &mut self.bearing {
-            bearing.ring_bytes = ring_bytes as u64;
-        }
-        self.waiting.reserve(self.piece() + BESIDE_PIECE_BYTES);
-        self
-    }
-
-    /// What sees the writes.
-    pub(super) fn watch(&self) -> &Arc<WriteWatch> {
-        &self.watch
-    }
-
-    /// The file that follows this one, which is [settled](Self::settle), as it is to be written:
-    /// `file` is new and empty.
-    pub(super) fn successor(&mut self, file: File) -> io::Result<Self> {
-        let mut next = Self::regular(file, self.io)?.watched(Arc::clone(&self.watch));
-        next.next_address = self.next_address;
-        next.written_direct = self.written_direct;
-        next.direct_piece = self.direct_piece;
-        next.news = self.news.take();
-        next.bearing = self.bearing.take();
-        next.reserve(self.reserve)?;
-        next.waiting = std::mem::take(&mut self.waiting);
-        next.waiting.restart(0);
-        self.waiting.restart(self.length);
-        Ok(next)
-    }
-
     /// How it is written: "direct", "buffered" by way of the page cache, or "stream".
     pub fn way(&self) -> &'static str {
         match (&self.regular, &self.direct) {
@@ -558,93 +386,6 @@ impl Output {
         self.waiting.restart(whole);
         (self.length, self.written) = (whole, whole);
         OutputError { lost, source, torn }
-    }
-
-    /// Takes off a file what is behind `whole`.
-    fn cut_at(&mut self, whole: u64) -> io::Result<()> {
-        if let Some(file) = &mut self.regular {
-            if self.direct.is_some() {
-                direct_io::set(file, WriteMode::Appended)?;
-            }
-            file.set_len(self.base + whole)?;
-            let end = io::Seek::seek(file, io::SeekFrom::End(0))?;
-            // Nothing else is written any more but what room was kept for.
-            // Best effort: there may be no room even now.
-            let _ = self.allocate(i64::try_from(end).unwrap_or(i64::MAX));
-        }
-        Ok(())
-    }
-
-    /// Whether the file has no name any more.
-    pub(super) fn is_removed(&self) -> bool {
-        let data = self.regular.as_ref().map(File::metadata);
-        matches!(data, Some(Ok(data)) if data.nlink() == 0)
-    }
-
-    /// Ends the output, which is [settled](Self::settle), and waits until the disk has it.
-    ///
-    /// # Errors
-    /// If the file does not hold what was written, or has no name, or may not be on the disk.
-    pub fn close(self) -> Result<(), CloseError> {
-        let is_removed = self.is_removed();
-        self.close_removed(is_removed)
-    }
-
-    /// Ends an output whose file had no name any more at some time, if it `is_removed`.
-    pub(super) fn close_removed(self, is_removed: bool) -> Result<(), CloseError> {
-        let intact = if is_removed {
-            Err(CloseError::Removed)
-        } else {
-            self.check_length()
-        };
-        if self.reserve > 0
-            && intact.is_ok()
-            && let Some(file) = self.regular.as_ref().filter(|_| self.is_alone)
-        {
-            // What was kept for the end and not used.
-            file.set_len(self.base + self.length)?;
-        }
-        // What nobody can find any more needs no disk.
-        let writeback = self.writeback.as_ref().filter(|_| !self.is_removed());
-        let synced = writeback.map_or(Ok(()), |it| it.finish(&self.watch));
-        let ended = match (&self.regular, self.has_failed && intact.is_ok()) {
-            (Some(file), true) => ending::check(file, self.base),
-            _ => Ok(()),
-        };
-        // The thread may hold the file for a moment more.
-        self.unlock();
-        // The first descriptor to close hears of an earlier write's error, and `writer`
-        // is another one of the same file.
-        let closed = self.regular.map_or(Ok(()), nix::unistd::close);
-        drop(self.writer);
-        closed.map_err(io::Error::from)?;
-        intact.and(synced).and(ended)
-    }
-
-    /// Whether the file has the length of what was written, and had it before.
-    fn check_length(&self) -> Result<(), CloseError> {
-        let Some(file) = &self.regular else {
-            return Ok(());
-        };
-        let now = (file.metadata()?.len(), self.base + self.length);
-        let (found, written) = self.changed.unwrap_or(now);
-        if found < written || (self.is_alone && found > written) {
-            Err(CloseError::Changed { found, written })
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Lets other captures take the file over.
-    pub(super) fn unlock(&self) {
-        // Best effort: it is unlocked when it is closed.
-        let _ = self.regular.as_ref().map(File::unlock);
-    }
-
-    /// Device and inode of a regular file.
-    pub fn id(&self) -> Option<(u64, u64)> {
-        let data = self.regular.as_ref()?.metadata().ok()?;
-        Some((data.dev(), data.ino()))
     }
 }
 

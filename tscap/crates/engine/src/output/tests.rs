@@ -1,8 +1,10 @@
 //! Of an output alone.
 
 use std::fs::OpenOptions;
+use std::os::unix::fs::MetadataExt as _;
 
 use super::*;
+use tscap_host::direct_io;
 use tscap_host::page_cache;
 
 /// A pipe that is full every other time.

@@ -1,205 +1,21 @@
 //! Attaches programs to an interface: for received frames at the earliest hook that there
 //! is, for sent ones at tcx egress or before the driver. Kernels before 6.6 have clsact in the place of tcx.
 
-use std::io;
-use std::os::fd::AsFd as _;
-
 use tscap_common::hook::{Direction, Hook};
 
+use super::attach_error::{AttachError, NoHardwareStamps};
+use super::attach_point::AttachPoint;
 use super::call::Device;
 use super::entry::{Entry, NoEntry};
-use super::held::{ByFilter, Held, Refusal};
-use super::kfunc::{MetadataKfunc, NoKfunc};
+use super::held::{ByFilter, Held};
+use super::kfunc::MetadataKfunc;
 use super::load::Loaded;
-use super::load_error::LoadError;
 use super::place::{Bound, Place};
 use super::port::{EgressPoint, HookChoice, Port};
 use super::program::Program;
 use tscap_base::kernel_files::KernelFiles;
-use tscap_network::bpf::{InterfaceLink, LinkPoint, TracingLink, TracingPoint};
-use tscap_network::clsact::Side;
-use tscap_network::netdev::{AttachedXdp, Link, LinkReader};
 use tscap_network::netns::NetnsId;
-use tscap_network::packet::Tap;
 use tscap_network::xdp_features;
-
-/// Where a program is attached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttachPoint {
-    /// To received frames in the driver, before a socket buffer is made.
-    NativeXdp,
-    /// To received frames at the entry of somebody else's program at native XDP.
-    NativeEntry,
-    /// To received frames in the network stack: they may be aggregates (GRO), and are
-    /// copied for it.
-    GenericXdp,
-    /// To received frames at the entry of somebody else's program at generic XDP.
-    GenericEntry,
-    /// To received frames in the network stack, where they may be aggregates.
-    TcxIngress,
-    /// To frames that are to be sent, before the queueing discipline: they may be
-    /// aggregates (GSO), and may be dropped there.
-    TcxEgress,
-    /// To frames that go to the driver, at a tracepoint of all devices: behind the queueing
-    /// discipline, where tcpdump sees them too.
-    DriverEgress,
-    /// To frames that go to the driver, as a packet socket of the interface gets them: behind
-    /// the queueing discipline, where tcpdump sees them.
-    Tap,
-    /// As [`Self::TcxIngress`], by a filter, which outlives the process if that is killed.
-    ClsactIngress,
-    /// As [`Self::TcxEgress`], by a filter.
-    ClsactEgress,
-}
-
-impl AttachPoint {
-    /// Its name for people and machines.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NativeXdp => "native XDP",
-            Self::NativeEntry => "fentry at native XDP",
-            Self::GenericXdp => "generic XDP",
-            Self::GenericEntry => "fentry at generic XDP",
-            Self::TcxIngress => "tcx ingress",
-            Self::TcxEgress => "tcx egress",
-            Self::DriverEgress => "driver egress",
-            Self::Tap => "tap",
-            Self::ClsactIngress => "clsact ingress",
-            Self::ClsactEgress => "clsact egress",
-        }
-    }
-
-    /// What its programs see.
-    pub const fn hook(self) -> Hook {
-        match self {
-            Self::NativeXdp | Self::GenericXdp => Hook::Xdp,
-            Self::NativeEntry | Self::GenericEntry => Hook::XdpEntry,
-            Self::TcxIngress | Self::ClsactIngress => Hook::TcIngress,
-            Self::TcxEgress | Self::ClsactEgress => Hook::TcEgress,
-            Self::DriverEgress => Hook::Transmit,
-            Self::Tap => Hook::Tap,
-        }
-    }
-
-    /// Whether it is the entry of somebody else's program.
-    pub const fn is_entry(self) -> bool {
-        matches!(self, Self::NativeEntry | Self::GenericEntry)
-    }
-
-    /// Whether it is a filter of tc, which the process that made it has to remove.
-    pub const fn is_filter(self) -> bool {
-        matches!(self, Self::ClsactIngress | Self::ClsactEgress)
-    }
-
-    /// Whether frames are seen in the driver, before the network stack.
-    pub const fn is_in_driver(self) -> bool {
-        matches!(self, Self::NativeXdp | Self::NativeEntry)
-    }
-
-    /// Attaches a program here, for its `place`.
-    fn attach(
-        self,
-        program: &Program,
-        link: &Link,
-        place: &Place<'_>,
-        by_filter: &mut ByFilter<'_>,
-    ) -> Result<Held, Refusal> {
-        let program = program.as_fd();
-        let at = match self {
-            Self::NativeXdp => LinkPoint::NativeXdp,
-            Self::GenericXdp => LinkPoint::GenericXdp,
-            Self::TcxIngress => LinkPoint::TcxIngress,
-            Self::TcxEgress => LinkPoint::TcxEgress,
-            Self::DriverEgress => {
-                let held = TracingLink::attach(program, TracingPoint::Tracepoint)?;
-                return Ok(Held::Tracepoint(held, LinkReader::here(link.index)?));
-            }
-            Self::Tap => {
-                let tap = Tap::attach(program, link.index)?;
-                return Ok(Held::Tap(tap, LinkReader::here(link.index)?));
-            }
-            Self::NativeEntry | Self::GenericEntry => {
-                let entry = place
-                    .entry
-                    .ok_or("there is no program at whose entry it could be")?;
-                return Ok(Held::Entry(Box::new(entry.attach(program)?)));
-            }
-            Self::ClsactIngress => {
-                return by_filter(program, link, Side::Ingress).map(Held::Filter);
-            }
-            Self::ClsactEgress => return by_filter(program, link, Side::Egress).map(Held::Filter),
-        };
-        Ok(Held::Link(InterfaceLink::attach(program, link.index, at)?))
-    }
-}
-
-/// Why a program could not be attached.
-#[derive(Debug, thiserror::Error)]
-pub enum AttachError {
-    /// Another program is there already.
-    #[error("{interface} already has XDP program {} attached", xdp.ids())]
-    Busy {
-        /// The interface.
-        interface: String,
-        /// What is attached.
-        xdp: AttachedXdp,
-    },
-    /// Another program is there, and nothing can be attached to its entry.
-    #[error("no fentry on the XDP program of {interface}")]
-    NoEntry {
-        /// The interface.
-        interface: String,
-        /// Why.
-        source: NoEntry,
-    },
-    /// The program could not be loaded for it.
-    #[error("cannot load the program of {interface} for {}", at.name())]
-    Load {
-        /// The interface.
-        interface: String,
-        /// The hook tried.
-        at: AttachPoint,
-        /// Why.
-        source: Box<LoadError>,
-    },
-    /// The interface's network namespace is not known.
-    #[error("cannot tell the network namespace of {interface}")]
-    Namespace {
-        /// The interface.
-        interface: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// No program there can ask for hardware stamps.
-    #[error("cannot take hardware stamps on {interface}")]
-    NoHardwareStamps {
-        /// The interface.
-        interface: String,
-        /// Why.
-        source: NoHardwareStamps,
-    },
-    /// The kernel refused.
-    #[error("cannot attach to {interface} at {}", at.name())]
-    Refused {
-        /// The interface.
-        interface: String,
-        /// The hook tried.
-        at: AttachPoint,
-        /// Why.
-        source: Refusal,
-    },
-}
-
-/// Why no program at an interface can ask for hardware stamps.
-#[derive(Debug, thiserror::Error)]
-pub enum NoHardwareStamps {
-    /// Its driver tells XDP programs none.
-    #[error("its driver tells XDP programs none")]
-    Driver,
-    /// The kernel has no function for it.
-    #[error(transparent)]
-    Kernel(#[from] NoKfunc),
-}
 
 /// A program on an interface; detached on drop.
 #[derive(Debug)]
@@ -492,42 +308,5 @@ fn check_free(port: &Port<'_>) -> Result<(), AttachError> {
             xdp: xdp.clone(),
         }),
         None => Ok(()),
-    }
-}
-
-impl AttachError {
-    /// The operating system's error at the root, if there is one.
-    pub fn os_error(&self) -> Option<i32> {
-        match self {
-            Self::Busy { .. } | Self::NoEntry { .. } | Self::NoHardwareStamps { .. } => None,
-            Self::Load { source, .. } => source.os_error(),
-            Self::Namespace { source, .. } => source.raw_os_error(),
-            Self::Refused { source, .. } => source
-                .downcast_ref::<io::Error>()
-                .and_then(io::Error::raw_os_error),
-        }
-    }
-
-    /// Whether another hook may do: the driver can't (rather than may not, or not now), for
-    /// want of native XDP, or not at this MTU, with these features or so few queues (veth:
-    /// ENOSPC); or somebody else is there, or on the bond above (EEXIST, or EBUSY for a link;
-    /// `dev_xdp_attach` in net/core/dev.c), perhaps since the interface was looked at.
-    fn leaves_others(&self) -> bool {
-        match self {
-            Self::Busy { .. } | Self::NoEntry { .. } => true,
-            Self::Load { .. } | Self::Namespace { .. } | Self::NoHardwareStamps { .. } => false,
-            Self::Refused { .. } => matches!(
-                self.os_error(),
-                Some(
-                    libc::EOPNOTSUPP
-                        | libc::EINVAL
-                        | libc::ERANGE
-                        | libc::EMSGSIZE
-                        | libc::ENOSPC
-                        | libc::EEXIST
-                        | libc::EBUSY
-                )
-            ),
-        }
     }
 }

@@ -9,7 +9,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tscap_common::hook::{Direction, Hook, Slot};
 
-use super::attach::{AttachError, Attacher, Attachment};
+use super::attach::{Attacher, Attachment};
+use super::attach_error::AttachError;
 use super::call::Device;
 use super::held::Presence;
 use super::kfunc::{LayerKernel, NoKfunc};

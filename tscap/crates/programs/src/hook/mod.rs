@@ -1,6 +1,8 @@
 //! The programs from user space: embed, load, attach, read the counters.
 
 mod attach;
+mod attach_error;
+mod attach_point;
 mod attached_program;
 mod calibration;
 mod call;
@@ -28,7 +30,9 @@ mod splice;
 mod stamper;
 mod tsc;
 
-pub use attach::{AttachError, AttachPoint, Attacher, Attachment};
+pub use attach::{Attacher, Attachment};
+pub use attach_error::AttachError;
+pub use attach_point::AttachPoint;
 pub use attached_program::AttachedProgram;
 pub use calibration::calibrate;
 pub use call::Call;

@@ -10,7 +10,8 @@ use tscap_common::stamping::{
     COOKIE, COUNTS, Counts, LATCH, Latch, Line, OFFSETS, PLACE_PROGRAM, mark_program,
 };
 
-use super::attach::{AttachError, AttachPoint};
+use super::attach_error::AttachError;
+use super::attach_point::AttachPoint;
 use super::code::Code;
 use super::kfunc::Kfunc;
 use super::load::take;
