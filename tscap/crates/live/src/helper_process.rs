@@ -40,9 +40,10 @@ pub fn start(command: &str) -> io::Result<(Child, UnixStream)> {
         .stdout(Stdio::null())
         // Ctrl-C ends the command, and that ends this.
         .process_group(0);
-    let process = match caps::are_of_file() {
-        true => caps::lending(&VOUCHED_BY, || program.spawn())??,
-        false => program.spawn()?,
+    let process = if caps::are_of_file() {
+        caps::lending(&VOUCHED_BY, || program.spawn())??
+    } else {
+        program.spawn()?
     };
     Ok((process, own))
 }

@@ -137,9 +137,10 @@ pub fn serve() -> io::Result<()> {
     else {
         return Ok(());
     };
-    caps::keep_only(match is_elsewhere {
-        true => &NEEDS_ELSEWHERE,
-        false => &NEEDS,
+    caps::keep_only(if is_elsewhere {
+        &NEEDS_ELSEWHERE
+    } else {
+        &NEEDS
     })?;
     let mut guard = SettingsGuard::new(JournalFolder::live(), KernelFiles::live());
     guard.adopt(journal);

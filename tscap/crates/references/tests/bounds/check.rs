@@ -216,8 +216,8 @@ fn unknown_rates(scenario: &Scenario) -> Vec<(u64, u64)> {
         let within = unknown.iter().map(|(at, _)| *at);
         let within = within.filter(|at| (from + 1..until).contains(at));
         let edges: Vec<u64> = [from].into_iter().chain(within).chain([until]).collect();
-        let is_told = edges.windows(2).any(|edge| edge[1] - edge[0] >= 4 * S);
-        unknown.push((from, if is_told { from } else { until }));
+        let is_reported = edges.windows(2).any(|edge| edge[1] - edge[0] >= 4 * S);
+        unknown.push((from, if is_reported { from } else { until }));
     }
     unknown
 }

@@ -104,13 +104,14 @@ impl Class {
 
 fn ntp(scenario: &mut Scenario, base: i64) {
     let most = log_uniform(&mut scenario.random, 50, 20_000).cast_signed();
-    match scenario.random.bool() {
-        true => scenario.each(S, |scenario, _| {
+    if scenario.random.bool() {
+        scenario.each(S, |scenario, _| {
             Event::Frequency(base + scenario.random.i64(-most..=most))
-        }),
-        false => scenario.each(4 * S, |scenario, _| {
+        });
+    } else {
+        scenario.each(4 * S, |scenario, _| {
             Event::Offset(scenario.random.i64(-most..=most))
-        }),
+        });
     }
 }
 
@@ -141,10 +142,12 @@ fn smear(scenario: &mut Scenario, base: i64) {
     let is_linear = scenario.random.bool();
     scenario.each(every_ns, |_, now| {
         let since = now.saturating_sub(at) as f64 / S as f64;
-        let ppb = match is_linear {
-            true if since > 0.0 => 11_574,
-            true => 0,
-            false => (since * ppb_per_s) as i64,
+        let ppb = if !is_linear {
+            (since * ppb_per_s) as i64
+        } else if since > 0.0 {
+            11_574
+        } else {
+            0
         };
         Event::Frequency(base + ppb)
     });
@@ -215,9 +218,10 @@ fn step(scenario: &mut Scenario) {
 fn slew(scenario: &mut Scenario, base: i64) {
     for _ in 0..scenario.random.u8(1..6) {
         let at = scenario.moment();
-        let event = match scenario.random.bool() {
-            true => Event::Slew(either_sign(&mut scenario.random, 1, 3_000)),
-            false => Event::Frequency(base + scenario.random.i64(-400_000..=400_000)),
+        let event = if scenario.random.bool() {
+            Event::Slew(either_sign(&mut scenario.random, 1, 3_000))
+        } else {
+            Event::Frequency(base + scenario.random.i64(-400_000..=400_000))
         };
         scenario.happens(at, event);
     }
@@ -227,9 +231,10 @@ fn pulse(scenario: &mut Scenario, base: i64) {
     for _ in 0..scenario.random.u8(1..6) {
         let at = scenario.moment();
         let ppb = [500_000, -500_000, 50_000, 5_000][scenario.random.usize(0..4)];
-        let length = match scenario.random.bool() {
-            true => 12 * MS,
-            false => log_uniform(&mut scenario.random, 100 * US, 100 * MS),
+        let length = if scenario.random.bool() {
+            12 * MS
+        } else {
+            log_uniform(&mut scenario.random, 100 * US, 100 * MS)
         };
         scenario.happens(at, Event::Frequency((base + ppb).clamp(-500_000, 500_000)));
         scenario.happens(at + length, Event::Frequency(base));
@@ -267,9 +272,10 @@ fn stall(scenario: &mut Scenario, base: i64) {
     }
     let events: Vec<u64> = scenario.events.iter().map(|(at, _)| *at).collect();
     for _ in 0..scenario.random.u8(1..4) {
-        let at = match scenario.random.bool() {
-            true => events[scenario.random.usize(0..events.len())].max(SETTLED + MS),
-            false => scenario.moment(),
+        let at = if scenario.random.bool() {
+            events[scenario.random.usize(0..events.len())].max(SETTLED + MS)
+        } else {
+            scenario.moment()
         };
         scenario.stalls_over(at, 4 * S);
         if scenario.random.bool() {
@@ -349,9 +355,10 @@ fn pair(scenario: &mut Scenario, base: i64) {
         for _ in 0..scenario.random.u8(2..4) {
             let event = some_event(scenario, at, base);
             scenario.happens(at, event);
-            at += match scenario.random.bool() {
-                true => log_uniform(&mut scenario.random, 1, 30 * MS),
-                false => scenario.random.u64(0..2 * scenario.drain_ns),
+            at += if scenario.random.bool() {
+                log_uniform(&mut scenario.random, 1, 30 * MS)
+            } else {
+                scenario.random.u64(0..2 * scenario.drain_ns)
             };
         }
         if scenario.random.u8(0..4) == 0 {
@@ -401,10 +408,11 @@ fn coarse(scenario: &mut Scenario, base: i64) {
     let hertz = 1_000 * kilohertz[scenario.random.usize(0..kilohertz.len())];
     let hertz = hertz + scenario.random.u64(0..hertz / 10_000);
     let machine = &mut scenario.machine;
-    match scenario.random.bool() {
+    if scenario.random.bool() {
         // The kernel counts by it.
-        true => machine.cycles_per_s = hertz,
-        false => machine.cycles_per_count = machine.cycles_per_s / hertz,
+        machine.cycles_per_s = hertz;
+    } else {
+        machine.cycles_per_count = machine.cycles_per_s / hertz;
     }
     match scenario.random.u8(0..8) {
         0 => step(scenario),
