@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use nix::time::ClockId;
 
-use crate::ntp::share_up;
+use crate::peer::share_up;
 use tscap_base::kernel_files::KernelFiles;
 use tscap_clock::{
     Bracket, CrossTimestamp, FollowedBounds, MonoNs, NsPerCycle, OffsetNs, RealNs, Reference,

@@ -6,11 +6,13 @@ mod followed;
 pub mod log;
 mod nic;
 pub mod ntp;
+mod peer;
 mod phc;
 
 pub use device_drift::{DeviceDrift, known_by, stamp_one_second_later};
 pub use followed::{Followed, FollowedClocks, Known};
 pub use nic::{NicClock, NicConversion, NicReading};
+pub use peer::{PeerClock, PeerVerdict};
 pub use phc::{PhcBase, PhcClock, PhcOutcome, PhcSighting, PhcStatus};
 
 /// The examples of README.md are tests.

@@ -9,37 +9,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::Exchange;
-use tscap_clock::model::Verdict;
-use tscap_clock::{
-    Bracket, Counts, Estimate, FeedForward, NsPerCycle, RealNs, Scale, Tracker, TscCycles,
-};
+use crate::peer::{FARTHEST_RATE_PPB, PeerClock, PeerVerdict, share_up};
+use tscap_clock::{Counts, Estimate, FeedForward, RealNs, Tracker, TscCycles};
 
-/// The first p̂ needs at least this baseline, ns.
-const SHORTEST_BASELINE_NS: u64 = 100_000_000;
-/// Farther from the host's p̂ than this, and than the first two exchanges can be off, one of
-/// them is wrong: 0.1 %, more than any oscillator is off.
-pub(super) const FARTHEST_RATE_PPB: u64 = 1_000_000;
 /// PHI (RFC 5905, section 7.2): a server's error grows by so much of the time since it has
 /// told it, parts per billion.
 pub(crate) const PHI_PPB: u64 = 15_000;
-
-/// What became of an exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum NtpVerdict {
-    /// The first of the two that a rate needs.
-    First,
-    /// It was used.
-    Used,
-    /// The reply was away for longer than the whole exchange took: one of the clocks went
-    /// backwards.
-    Torn,
-    /// It contradicts the clock, and is not believed unless others say the same.
-    Implausible,
-    /// The clock begins anew with it: so many exchanges have said the same, or the counter
-    /// jumped.
-    Jumped,
-}
 
 /// An exchange, and the clocks beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,7 +42,7 @@ pub struct NtpPoint {
     /// before there was a clock.
     pub off_ns: Option<i64>,
     /// What became of it.
-    pub verdict: NtpVerdict,
+    pub verdict: PeerVerdict,
 }
 
 /// What is known of a server's clock at a moment.
@@ -119,8 +94,7 @@ pub struct NtpKnown {
 /// The clock of one server.
 #[derive(Clone, Debug, Default)]
 pub struct NtpClock {
-    first: Option<Bracket>,
-    model: Option<FeedForward>,
+    peer: PeerClock,
     /// The latest that was used: its time on the way, and what the server said of itself.
     latest: Option<Latest>,
     /// The latest exchange before there was a model: what it tells alone.
@@ -144,17 +118,17 @@ impl NtpClock {
         let [sent, received] = exchange.tsc;
         let [arrived, left] = exchange.real;
         let away = received.0.saturating_sub(sent.0);
-        let bracket = exchange.bracket(self.error_cycles(away, stamp_error_ns, rate));
+        let bracket = exchange.bracket(self.peer.error_cycles(away, stamp_error_ns, rate));
         let at = TscCycles(sent.0 + away / 2);
         let rtt_ns = rate
             .duration_ns(away)
             .saturating_sub(left.0.saturating_sub(arrived.0));
         let middle = RealNs(arrived.0 + left.0.saturating_sub(arrived.0) / 2);
-        let expected = self.model.as_ref().map(|model| model.estimate(at).real);
-        let verdict = self.observe(&bracket, rate);
+        let expected = self.peer.estimate(at).map(|it| it.real);
+        let verdict = self.peer.take(&bracket, rate);
         if matches!(
             verdict,
-            NtpVerdict::First | NtpVerdict::Used | NtpVerdict::Jumped
+            PeerVerdict::First | PeerVerdict::Used | PeerVerdict::Jumped
         ) {
             self.latest = Some(Latest {
                 at: bracket.tsc[1],
@@ -174,9 +148,9 @@ impl NtpClock {
                 + 1
                 + exchange.packet.precision_ns,
         };
-        self.alone = self.model.is_none().then_some((at, alone));
+        self.alone = self.peer.model().is_none().then_some((at, alone));
         let there = self.estimate(at).unwrap_or(alone);
-        let model = self.model.as_ref();
+        let model = self.peer.model();
         let least_ns = model.map_or(rtt_ns, FeedForward::least_width_ns);
         Some(NtpPoint {
             at,
@@ -193,62 +167,10 @@ impl NtpClock {
         })
     }
 
-    /// By how much both ends of an exchange of `away` cycles are moved apart: the error of a
-    /// stamp, and that of the rate by which the time is taken that it was away, which counts
-    /// where the server held it for long.
-    fn error_cycles(&self, away: u64, stamp_error_ns: u64, host_rate: NsPerCycle) -> u64 {
-        let rate_ppb = match &self.model {
-            Some(model) => model.rate_bound_ppb() + Scale::NETWORK.wander_ppb(model.rate()),
-            None => FARTHEST_RATE_PPB,
-        };
-        let stamp_ns = i64::try_from(stamp_error_ns).unwrap_or(i64::MAX);
-        // Rounded up.
-        let stamp = match stamp_ns {
-            0 => 0,
-            ns => host_rate.cycles_in(ns).unsigned_abs() + 1,
-        };
-        stamp + share_up(away, rate_ppb)
-    }
-
-    fn observe(&mut self, bracket: &Bracket, host_rate: NsPerCycle) -> NtpVerdict {
-        let Some(model) = &mut self.model else {
-            return self.begin(bracket, host_rate);
-        };
-        match model.observe(bracket) {
-            Verdict::Used => NtpVerdict::Used,
-            Verdict::Torn => NtpVerdict::Torn,
-            Verdict::Implausible => NtpVerdict::Implausible,
-            Verdict::Jumped { .. } => NtpVerdict::Jumped,
-        }
-    }
-
-    fn begin(&mut self, bracket: &Bracket, host_rate: NsPerCycle) -> NtpVerdict {
-        let Some(first) = self.first else {
-            self.first = Some(*bracket);
-            return NtpVerdict::First;
-        };
-        let cycles = bracket.tsc[0].0.saturating_sub(first.tsc[0].0);
-        if host_rate.duration_ns(cycles) < SHORTEST_BASELINE_NS {
-            return NtpVerdict::First;
-        }
-        let model = FeedForward::new(Scale::NETWORK, &first, bracket);
-        self.model = model.filter(|model| {
-            let off_ppb = model.rate().ppb_from(host_rate).unsigned_abs();
-            off_ppb <= FARTHEST_RATE_PPB.saturating_add(model.rate_bound_ppb())
-        });
-        match self.model {
-            Some(_) => NtpVerdict::Used,
-            None => {
-                self.first = Some(*bracket);
-                NtpVerdict::First
-            }
-        }
-    }
-
     /// The server's time at a counter value, with its bound against the server; `None` before
     /// two exchanges.
     pub fn estimate(&self, at: TscCycles) -> Option<Estimate> {
-        Some(self.model.as_ref()?.estimate(at))
+        self.peer.estimate(at)
     }
 
     /// The server's time from its first exchange on: by the host's rate until there are two,
@@ -256,7 +178,7 @@ impl NtpClock {
     pub fn known(&self, at: TscCycles, host: &Tracker) -> Option<NtpKnown> {
         let latest = self.latest?;
         let rate = host.counter()?.rate();
-        let Estimate { real, bound_ns } = match (&self.model, self.alone) {
+        let Estimate { real, bound_ns } = match (self.peer.model(), self.alone) {
             (Some(model), _) => model.estimate(at),
             (None, Some((from, alone))) => {
                 let ns = rate.duration_ns(at.0.saturating_sub(from.0));
@@ -278,7 +200,7 @@ impl NtpClock {
 
     /// At a counter value; `None` before two exchanges.
     pub fn status(&self, at: TscCycles, host: &Tracker) -> Option<NtpStatus> {
-        let (model, latest) = (self.model.as_ref()?, self.latest?);
+        let (model, latest) = (self.peer.model()?, self.latest?);
         let counter = host.counter()?;
         let (here, there) = (counter.model().estimate(at), model.estimate(at));
         let host_bound_ns = here.bound_ns.max(counter.bound_ns());
@@ -302,12 +224,6 @@ impl NtpClock {
             readings: model.counts(),
         })
     }
-}
-
-/// So many parts per billion of something, rounded up.
-pub(crate) fn share_up(of: u64, ppb: u64) -> u64 {
-    let share = (u128::from(of) * u128::from(ppb)).div_ceil(1_000_000_000);
-    u64::try_from(share).unwrap_or(u64::MAX)
 }
 
 /// How far a time is ahead of another, ns.

@@ -1,7 +1,8 @@
 //! A server's time at any counter value, from both sides: by the exchanges that a log kept.
 
-use super::clock::{FARTHEST_RATE_PPB, PHI_PPB, share_up};
-use super::{NtpPoint, NtpVerdict};
+use super::NtpPoint;
+use super::clock::PHI_PPB;
+use crate::peer::{FARTHEST_RATE_PPB, PeerVerdict, share_up};
 use tscap_clock::{NsPerCycle, RealNs, Scale, TscCycles};
 
 /// A server's time at a counter value.
@@ -73,9 +74,9 @@ impl NtpLines {
         };
         for point in points {
             let begins = match point.verdict {
-                NtpVerdict::First | NtpVerdict::Used => false,
-                NtpVerdict::Jumped => true,
-                NtpVerdict::Torn | NtpVerdict::Implausible => continue,
+                PeerVerdict::First | PeerVerdict::Used => false,
+                PeerVerdict::Jumped => true,
+                PeerVerdict::Torn | PeerVerdict::Implausible => continue,
             };
             let latest = lines.knots.last();
             if latest.is_some_and(|latest| point.at <= latest.at) {

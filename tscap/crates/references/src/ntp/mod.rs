@@ -19,8 +19,7 @@ mod served;
 mod stamp;
 
 pub(crate) use clock::PHI_PPB;
-pub(super) use clock::share_up;
-pub use clock::{NtpClock, NtpKnown, NtpPoint, NtpStatus, NtpVerdict};
+pub use clock::{NtpClock, NtpKnown, NtpPoint, NtpStatus};
 pub use datagram::Datagram;
 pub use exchange::{Exchange, Exchanges, Received, Reject, Rejects};
 pub use lines::{NoLines, NtpLines, ServerTime};

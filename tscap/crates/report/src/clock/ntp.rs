@@ -6,8 +6,9 @@ use crate::density::Histogram;
 use crate::figure::Figure;
 use crate::table::{Table, columns};
 use tscap_base::text::numbers::{grouped, signed};
+use tscap_references::PeerVerdict;
 use tscap_references::log::{Digest, NtpHistory};
-use tscap_references::ntp::{NtpPoint, NtpVerdict};
+use tscap_references::ntp::NtpPoint;
 use tscap_statistics::quantile;
 
 /// Points of a curve: more would not be seen.
@@ -55,7 +56,7 @@ fn over_time(index: usize, history: &NtpHistory) -> Option<Figure> {
     let high = points.iter().rev().map(|it| end(it, 2));
     let alone = points
         .iter()
-        .filter(|(_, it)| it.verdict == NtpVerdict::Used);
+        .filter(|(_, it)| it.verdict == PeerVerdict::Used);
     let alone = alone.map(|(at, it)| (*at, it.alone_ns as f64 / unit_ns));
     let series = vec![
         series("", 0, Shape::Area, low.chain(high).collect()),

@@ -2,10 +2,11 @@ use super::document;
 use crate::layout::Layout;
 use tscap_clock::scripted::{Host, Random};
 use tscap_clock::{StampSource, Tracker, TscCycles};
+use tscap_references::PeerVerdict;
 use tscap_references::log::{
     Digest, Entry, Header, Line, NtpPoints, Phases, Recorder, ReferencePhases,
 };
-use tscap_references::ntp::{NtpPoint, NtpVerdict};
+use tscap_references::ntp::NtpPoint;
 
 const MS: u64 = 1_000_000;
 
@@ -145,7 +146,7 @@ fn exchanges_with_a_server_are_drawn_and_counted() {
         rtt_ns: 100_000 + 1_000 * number,
         point_error_ns: 1_000 * number,
         off_ns: (number > 1).then_some(5),
-        verdict: NtpVerdict::Used,
+        verdict: PeerVerdict::Used,
     };
     entry.ntp = vec![NtpPoints {
         server: "10.9.0.2:123".parse().unwrap(),

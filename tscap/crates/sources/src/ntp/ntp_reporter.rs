@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use super::{NtpEvent, NtpPlan};
 use tscap_base::text::numbers::{counted, signed, span};
 use tscap_capture::{Event, Severity};
-use tscap_references::ntp::{KissCode, Kissed, NtpPoint, NtpStatus, NtpVerdict, Reject};
+use tscap_references::PeerVerdict;
+use tscap_references::ntp::{KissCode, Kissed, NtpPoint, NtpStatus, Reject};
 
 /// Requests in a row without a reply after which that is told.
 const TOLD_UNANSWERED: u32 = 3;
@@ -68,7 +69,7 @@ impl NtpReporter {
         }
         let off = signed(point.off_ns.unwrap_or(0));
         match point.verdict {
-            NtpVerdict::Implausible => {
+            PeerVerdict::Implausible => {
                 let doubted = self.doubted.entry(server).or_default();
                 *doubted += 1;
                 if *doubted == 1 {
@@ -81,7 +82,7 @@ impl NtpReporter {
                     );
                 }
             }
-            NtpVerdict::Jumped => {
+            PeerVerdict::Jumped => {
                 self.doubted.remove(&server);
                 warn(
                     on_event,
@@ -90,7 +91,7 @@ impl NtpReporter {
                     ),
                 );
             }
-            NtpVerdict::First | NtpVerdict::Used | NtpVerdict::Torn => {
+            PeerVerdict::First | PeerVerdict::Used | PeerVerdict::Torn => {
                 if let Some(doubted) = self.doubted.remove(&server) {
                     note(
                         on_event,

@@ -11,8 +11,8 @@ use crate::ntp::{NtpEvent, NtpPlan, NtpReference, NtpReporter, SharedWith};
 use tscap_base::failure::{Context as _, Failure, Hint as _};
 use tscap_capture::{Event, Severity, first_brackets};
 use tscap_clock::{Estimate, HostClocks, RealNs, StampSource, Tracker, TscCycles};
-use tscap_references::ntp::{Kissed, NtpVerdict};
-use tscap_references::{DeviceDrift, Followed, Known, known_by, stamp_one_second_later};
+use tscap_references::ntp::Kissed;
+use tscap_references::{DeviceDrift, Followed, Known, PeerVerdict, known_by, stamp_one_second_later};
 use tscap_time::tsc;
 
 /// Between two turns: as often as an idle capture reads its clocks.
@@ -280,7 +280,7 @@ impl Kind {
                 reference.turn(host, &mut |event| {
                     if let NtpEvent::Exchange(of, point) = &event {
                         let is_it = server.is_none_or(|server| server == *of);
-                        was_set |= is_it && point.verdict == NtpVerdict::Jumped;
+                        was_set |= is_it && point.verdict == PeerVerdict::Jumped;
                     }
                     trouble.take(&event);
                     ntp_reporter.report(event, on_event);

@@ -114,12 +114,12 @@ impl Run {
 fn the_first_two_exchanges_make_a_clock() {
     let mut run = Run::new(30_000);
     let first = run.exchange([50 * US, 50 * US], 0);
-    assert_eq!(first.verdict, NtpVerdict::First);
+    assert_eq!(first.verdict, PeerVerdict::First);
     assert!(run.clock.estimate(run.host.cycles(run.t)).is_none());
     // Too early for a rate.
-    assert_eq!(run.exchange([50 * US; 2], 0).verdict, NtpVerdict::First);
+    assert_eq!(run.exchange([50 * US; 2], 0).verdict, PeerVerdict::First);
     run.pass(S);
-    assert_eq!(run.exchange([50 * US; 2], 0).verdict, NtpVerdict::Used);
+    assert_eq!(run.exchange([50 * US; 2], 0).verdict, PeerVerdict::Used);
     let (error, bound) = run.error();
     assert!(
         error <= 100 && error <= bound && bound < 60 * US,
@@ -133,7 +133,7 @@ fn the_first_two_exchanges_make_a_clock() {
 fn a_reply_that_is_held_is_bounded_alone() {
     let mut run = Run::new(-500_000);
     let point = run.held_for(S, [100 * US, US], 0);
-    assert_eq!((point.verdict, point.rtt_ns), (NtpVerdict::First, 0));
+    assert_eq!((point.verdict, point.rtt_ns), (PeerVerdict::First, 0));
     let at = point.at.0 as i128 - i128::from(run.host.cycles(0).0);
     let true_ns = at * 1_000_000_000 / 2_596_130_000;
     let error = point.ntp.0.abs_diff(EPOCH + true_ns as u64);
@@ -171,7 +171,7 @@ fn a_lie_is_not_believed_at_once() {
     run.settle();
     for _ in 0..3 {
         let lie = run.exchange([50 * US; 2], 1_000_000_000);
-        assert_eq!(lie.verdict, NtpVerdict::Implausible);
+        assert_eq!(lie.verdict, PeerVerdict::Implausible);
         assert!(lie.off_ns.unwrap().abs_diff(1_000_000_000) < 100 * US);
         let (error, bound) = run.error();
         assert!(error <= bound && bound < MS, "{error} ± {bound}");
@@ -179,7 +179,7 @@ fn a_lie_is_not_believed_at_once() {
     }
     // The truth is believed at once again.
     let truth = run.exchange([50 * US; 2], 0);
-    assert_eq!(truth.verdict, NtpVerdict::Used);
+    assert_eq!(truth.verdict, PeerVerdict::Used);
     assert_eq!(run.status().readings.implausible, 3);
 }
 
@@ -192,7 +192,7 @@ fn what_all_say_is_believed_in_the_end() {
         verdicts.push(run.exchange([50 * US; 2], 1_000_000_000).verdict);
         run.pass(16 * S);
     }
-    use NtpVerdict::{Implausible, Jumped};
+    use PeerVerdict::{Implausible, Jumped};
     assert_eq!(verdicts, [Implausible, Implausible, Implausible, Jumped]);
     let status = run.status();
     assert!(
@@ -207,9 +207,9 @@ fn a_lie_at_the_start_is_outvoted() {
     run.exchange([50 * US; 2], 1_000_000_000);
     run.pass(16 * S);
     // A rate of 6 % too little: one of the two is wrong, and the later one is kept.
-    assert_eq!(run.exchange([50 * US; 2], 0).verdict, NtpVerdict::First);
+    assert_eq!(run.exchange([50 * US; 2], 0).verdict, PeerVerdict::First);
     run.pass(16 * S);
-    assert_eq!(run.exchange([50 * US; 2], 0).verdict, NtpVerdict::Used);
+    assert_eq!(run.exchange([50 * US; 2], 0).verdict, PeerVerdict::Used);
     let (error, bound) = run.error();
     assert!(error <= bound && bound < MS, "{error} ± {bound}");
 }
@@ -247,7 +247,7 @@ fn a_reply_that_took_longer_at_the_server_than_in_all_is_torn() {
     };
     run.pass(MS);
     let point = run.clock.take(&exchange, &run.tracker).unwrap();
-    assert_eq!((point.verdict, point.rtt_ns), (NtpVerdict::Torn, 0));
+    assert_eq!((point.verdict, point.rtt_ns), (PeerVerdict::Torn, 0));
 }
 
 proptest! {
@@ -338,7 +338,7 @@ fn the_error_of_stamps_is_in_every_bound() {
     );
     let status = rough.status();
     let counter = rough.tracker.counter().unwrap();
-    let model = rough.clock.model.as_ref().unwrap();
+    let model = rough.clock.peer.model().unwrap();
     let both = counter.rate_bound_ppb() + model.rate_bound_ppb();
     assert_eq!(status.rate_bound_ppb, both + 1);
 }

@@ -15,7 +15,7 @@ fn rate() -> NsPerCycle {
     NsPerCycle::of(S, host().cycles(S).0 - host().cycles(0).0).unwrap()
 }
 
-fn point(t: u64, off_ns: i64, verdict: NtpVerdict) -> NtpPoint {
+fn point(t: u64, off_ns: i64, verdict: PeerVerdict) -> NtpPoint {
     NtpPoint {
         at: host().cycles(t),
         alone_ns: 0,
@@ -43,7 +43,7 @@ fn a_time_is_within_the_bound_wherever_it_is() {
     let points: Vec<_> = (1..40)
         .map(|turn| {
             let off_ns = (random.uniform() - 0.5) * 2.0 * HALF_RTT_NS as f64;
-            point(turn * 16 * S, off_ns as i64, NtpVerdict::Used)
+            point(turn * 16 * S, off_ns as i64, PeerVerdict::Used)
         })
         .collect();
     let lines = NtpLines::new(&points, rate()).unwrap();
@@ -68,7 +68,7 @@ fn a_bend_is_within_the_bound() {
     let slewed = |t: u64| t.saturating_sub(70 * S) / 20_000;
     let points = (1..8).map(|turn| {
         let t = turn * 16 * S;
-        point(t, slewed(t).cast_signed(), NtpVerdict::Used)
+        point(t, slewed(t).cast_signed(), PeerVerdict::Used)
     });
     let points: Vec<_> = points.collect();
     let lines = NtpLines::new(&points, rate()).unwrap();
@@ -83,7 +83,7 @@ fn a_bend_is_within_the_bound() {
 #[test]
 fn outside_of_the_exchanges_the_bound_grows() {
     let points = [(16, 0), (32, 0), (48, 0)];
-    let points = points.map(|(second, off_ns)| point(second * S, off_ns, NtpVerdict::Used));
+    let points = points.map(|(second, off_ns)| point(second * S, off_ns, PeerVerdict::Used));
     let lines = NtpLines::new(&points, rate()).unwrap();
     let bounds = [50, 60, 600].map(|second| off(&lines, second * S).1);
     assert!(bounds.is_sorted_by(|one, other| one.bound_ns < other.bound_ns));
@@ -103,11 +103,11 @@ fn outside_of_the_exchanges_the_bound_grows() {
 #[test]
 fn a_server_that_was_set_is_ambiguous_between_its_exchanges() {
     let points = [
-        point(16 * S, 0, NtpVerdict::First),
-        point(32 * S, 0, NtpVerdict::Used),
-        point(40 * S, 2_000_000_000, NtpVerdict::Implausible),
-        point(48 * S, 2_000_000_000, NtpVerdict::Jumped),
-        point(64 * S, 2_000_000_000, NtpVerdict::Used),
+        point(16 * S, 0, PeerVerdict::First),
+        point(32 * S, 0, PeerVerdict::Used),
+        point(40 * S, 2_000_000_000, PeerVerdict::Implausible),
+        point(48 * S, 2_000_000_000, PeerVerdict::Jumped),
+        point(64 * S, 2_000_000_000, PeerVerdict::Used),
     ];
     let lines = NtpLines::new(&points, rate()).unwrap();
     assert_eq!(lines.exchanges(), 4);
@@ -127,15 +127,15 @@ fn a_server_that_was_set_is_ambiguous_between_its_exchanges() {
 fn what_makes_no_lines_is_told() {
     let none = NtpLines::new(&[] as &[NtpPoint], rate());
     assert_eq!(none, Err(NoLines::NoExchange));
-    let torn = [point(S, 0, NtpVerdict::Torn)];
+    let torn = [point(S, 0, PeerVerdict::Torn)];
     assert_eq!(NtpLines::new(&torn, rate()), Err(NoLines::NoExchange));
-    let back = [2, 1].map(|second| point(second * S, 0, NtpVerdict::Used));
+    let back = [2, 1].map(|second| point(second * S, 0, PeerVerdict::Used));
     assert_eq!(NtpLines::new(&back, rate()), Err(NoLines::CounterWentBack));
 }
 
 /// Three exchanges with nothing wrong, by a host whose own rate is 0.05 % off.
 fn three() -> NtpLines {
-    let points = [16, 32, 48].map(|second| point(second * S, 0, NtpVerdict::Used));
+    let points = [16, 32, 48].map(|second| point(second * S, 0, PeerVerdict::Used));
     let rate = NsPerCycle(rate().0 + rate().0 / 2_000);
     NtpLines::new(&points, rate).unwrap()
 }
@@ -164,7 +164,7 @@ fn the_greatest_bound_is_in_the_middle() {
     assert!(stated.0 > lines.at(from).bound_ns && stated.0 > lines.at(until).bound_ns);
     assert!(stated.1.abs_diff(time.root_distance_ns) <= 1);
     // Where there is no other middle.
-    let points = [16, 32].map(|second| point(second * S, 0, NtpVerdict::Used));
+    let points = [16, 32].map(|second| point(second * S, 0, PeerVerdict::Used));
     let two = NtpLines::new(&points, rate()).unwrap();
     assert!(two.at(middle).bound_ns > two.at(until).bound_ns);
     assert_eq!(two.greatest(from, until).0, two.at(middle).bound_ns);
@@ -186,10 +186,10 @@ fn outside_it_grows_by_what_both_ends_allow_and_the_wander() {
 #[test]
 fn a_line_that_begins_anew_has_missed_nothing() {
     let points = [
-        point(16 * S, 0, NtpVerdict::Used),
-        point(32 * S, 0, NtpVerdict::Used),
-        point(48 * S, 2_000_000_000, NtpVerdict::Jumped),
-        point(64 * S, 2_000_000_000, NtpVerdict::Used),
+        point(16 * S, 0, PeerVerdict::Used),
+        point(32 * S, 0, PeerVerdict::Used),
+        point(48 * S, 2_000_000_000, PeerVerdict::Jumped),
+        point(64 * S, 2_000_000_000, PeerVerdict::Used),
     ];
     let rate = NsPerCycle(rate().0 + rate().0 / 2_000);
     let lines = NtpLines::new(&points, rate).unwrap();
