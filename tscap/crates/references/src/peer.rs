@@ -40,12 +40,7 @@ impl PeerClock {
     /// By how much both ends of an exchange of `away` cycles are moved apart: the error of a
     /// stamp, and that of the rate by which the time is taken that it was away, which counts
     /// where the server held it for long.
-    pub(crate) fn error_cycles(
-        &self,
-        away: u64,
-        stamp_error_ns: u64,
-        host_rate: NsPerCycle,
-    ) -> u64 {
+    pub fn error_cycles(&self, away: u64, stamp_error_ns: u64, host_rate: NsPerCycle) -> u64 {
         let rate_ppb = match &self.model {
             Some(model) => model.rate_bound_ppb() + Scale::NETWORK.wander_ppb(model.rate()),
             None => FARTHEST_RATE_PPB,
