@@ -19,8 +19,8 @@ pub use key::{Key, KeyError};
 pub use packet::{Malformed, Mode, Reply, Request, authenticates, sign};
 pub use time::{NtpTime, TimeFormat, Timestamp};
 pub use tlv::{
-    FollowUp, Method, Reflection, SyncSource, Tlv, TlvOutcome, Tlvs, append_hmac, reflect,
-    request_tlvs,
+    FollowUp, Method, Reflection, SyncSource, Tlv, TlvOutcome, Tlvs, append_hmac,
+    asks_to_follow_up, reflect, request_tlvs,
 };
 
 /// The port of session-reflectors (RFC 8762, section 4.1: that of TWAMP's test packets).

@@ -12,6 +12,7 @@ const MALFORMED: u8 = 0x40;
 /// The hash of the extensions is not theirs.
 const NOT_INTACT: u8 = 0x20;
 
+const RESERVED: u8 = 0;
 const EXTRA_PADDING: u8 = 1;
 const TIMESTAMP_INFORMATION: u8 = 3;
 const FOLLOW_UP: u8 = 7;
@@ -153,6 +154,11 @@ fn header(tlv: &mut [u8], kind: u8, length: usize) {
     put(tlv, 0, &[UNRECOGNISED, kind, high, low]);
 }
 
+/// Whether the extensions of a request ask when the reply before left.
+pub fn asks_to_follow_up(extensions: &[u8]) -> bool {
+    Tlvs::of(extensions).any(|it| it.kind == FOLLOW_UP)
+}
+
 /// Octets of the extension that signs the others.
 pub(crate) const HMAC_OCTETS: usize = HEADER + Key::HASH;
 
@@ -185,6 +191,10 @@ pub fn reflect(
     }
     for at in &found.starts {
         let kind = extensions[at + 1];
+        if kind == RESERVED {
+            // What pads a packet of TWAMP is no extension: it goes back as it came.
+            break;
+        }
         let length = usize::from(u16::from_be_bytes([extensions[at + 2], extensions[at + 3]]));
         let value = at + HEADER..(at + HEADER + length).min(extensions.len());
         let takes = match kind {
@@ -415,6 +425,12 @@ mod tests {
         // A padding alone needs no hash.
         let padding = tlv(EXTRA_PADDING, &[1; 40]);
         assert_eq!(reflected(padding, Some(&key)).1, TlvOutcome::Read);
+    }
+
+    #[test]
+    fn what_pads_a_packet_of_twamp_goes_back_as_it_came() {
+        let (reply, outcome) = reflected(vec![0; 30], None);
+        assert_eq!((reply, outcome), (vec![0; 30], TlvOutcome::Read));
     }
 
     #[test]

@@ -12,7 +12,9 @@ use tscap_base::failure::{Context as _, Failure, Hint as _};
 use tscap_capture::{Event, Severity, first_brackets};
 use tscap_clock::{Estimate, HostClocks, RealNs, StampSource, Tracker, TscCycles};
 use tscap_references::ntp::Kissed;
-use tscap_references::{DeviceDrift, Followed, Known, PeerVerdict, known_by, stamp_one_second_later};
+use tscap_references::{
+    DeviceDrift, Followed, Known, PeerVerdict, known_by, stamp_one_second_later,
+};
 use tscap_time::tsc;
 
 /// Between two turns: as often as an idle capture reads its clocks.
