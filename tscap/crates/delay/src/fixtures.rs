@@ -136,6 +136,7 @@ fn measurement(how: How, matched_by: Match, label: Option<&str>, passage: Passag
             correction: None,
         },
         passages: vec![passage],
+        sessions: Vec::new(),
         warnings: Vec::new(),
     }
 }

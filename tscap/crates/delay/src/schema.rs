@@ -2,6 +2,8 @@
 //! kind "delay", version [`VERSION`]. Fields are only added within a version; readers ignore
 //! those that they don't know.
 
+mod session;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +11,8 @@ use tscap_common::key::KeyOf;
 
 use tscap_results::envelope::Envelope;
 use tscap_statistics::Summary;
+
+pub use session::{AlignmentReport, PeerClock, PeerSession, SessionAccount, Variation};
 
 /// Version of the object.
 pub const VERSION: u32 = 1;
@@ -25,6 +29,9 @@ pub struct Measurement {
     pub method: Method,
     /// What is measured, one way or both.
     pub passages: Vec<Passage>,
+    /// Sessions with other hosts; absent unless there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<PeerSession>,
     /// What a reader must know before the figures.
     pub warnings: Vec<String>,
 }
@@ -41,6 +48,8 @@ pub enum How {
     Rtt,
     /// By programs, from a request that is received to its reply that is sent.
     Reflect,
+    /// By test packets to a session-reflector on another host (RFC 8762).
+    Sessions,
 }
 
 /// What makes two sightings those of one packet.

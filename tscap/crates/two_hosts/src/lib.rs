@@ -5,5 +5,6 @@
 
 mod alignment;
 pub mod reflector;
+mod sender;
 
 pub use alignment::{AlignBy, Aligned, Alignment, Exchange, OneWay};

@@ -82,6 +82,7 @@ pub(super) async fn session(
         about: about.envelope(Kind::Delay, VERSION, over == Some(EndReason::InterfaceGone)),
         method,
         passages: found.passages,
+        sessions: Vec::new(),
         warnings,
     };
     measurement.warnings.extend(advice(&measurement));

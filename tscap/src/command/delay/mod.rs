@@ -78,6 +78,7 @@ async fn of_file(
         about: about.envelope(Kind::Delay, VERSION, !found.is_whole),
         method,
         passages: vec![found.passage],
+        sessions: Vec::new(),
         warnings: found.warnings,
     };
     Ok(Some((measurement, exit)))
@@ -96,7 +97,7 @@ fn file_plan(live: &LivePlan) -> FilePlan {
     let how = live.course.how();
     let suits = match how {
         How::Hooks | How::Mirror => Match::Route,
-        How::Rtt | How::Reflect => Match::Reply,
+        How::Rtt | How::Reflect | How::Sessions => Match::Reply,
     };
     FilePlan {
         how,

@@ -301,7 +301,7 @@ impl<'a> Measured<'a> {
                 How::Hooks => format!("{} → {}", places.entry.name, places.exit.name),
                 How::Mirror => format!("{}, mirrored", places.entry.name),
                 How::Reflect => format!("{}, request to reply", places.entry.name),
-                How::Rtt => format!("{}, there and back", places.entry.name),
+                How::Rtt | How::Sessions => format!("{}, there and back", places.entry.name),
             },
             entry: spot(&places.entry, entry),
             exits: vec![Exit {

@@ -38,12 +38,12 @@ impl Places {
     ) -> Result<Self, FileError> {
         let (entry, exit) = match plan.how {
             How::Hooks | How::Reflect => (Some(Direction::In), Some(Direction::Out)),
-            How::Rtt => (Some(Direction::Out), Some(Direction::In)),
+            How::Rtt | How::Sessions => (Some(Direction::Out), Some(Direction::In)),
             How::Mirror => (None, None),
         };
         let leave = match plan.how {
             How::Hooks => &plan.exit,
-            How::Reflect | How::Rtt | How::Mirror => &plan.entry,
+            How::Reflect | How::Rtt | How::Sessions | How::Mirror => &plan.entry,
         };
         let mut place = |name, direction| Place::find(plan, name, direction, survey, warnings);
         Ok(Self {

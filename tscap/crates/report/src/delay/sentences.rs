@@ -28,6 +28,7 @@ pub(super) fn how(how: How) -> &'static str {
         How::Mirror => "mirror",
         How::Rtt => "round trip",
         How::Reflect => "reflect",
+        How::Sessions => "sessions",
     }
 }
 
@@ -39,6 +40,7 @@ pub(super) fn method(measurement: &Measurement) -> String {
         How::Mirror => "both ends mirrored to one port",
         How::Rtt => "end to end: a request that is sent, and its reply",
         How::Reflect => "a request that is received, and its reply that is sent",
+        How::Sessions => "test packets to a session-reflector on another host (RFC 8762)",
     };
     let matched_by = match method.matched_by {
         Match::Gen => "run, flow and sequence number of tscap gen",
