@@ -91,6 +91,11 @@ impl Times {
         if span < 0 { -ns } else { ns }
     }
 
+    /// The rate of the stamps by the difference clock; those of clocks count ns.
+    pub fn rate(&self) -> NsPerCycle {
+        self.rate.unwrap_or(NsPerCycle::ONE)
+    }
+
     /// The time of a stamp.
     #[inline]
     pub fn real(&self, stamp: RawStamp) -> RealNs {

@@ -29,6 +29,15 @@ impl Around {
         (both.low <= both.high).then_some(both)
     }
 
+    /// No farther from the middle than that.
+    pub fn within(self, ns: i128) -> Self {
+        let middle = self.middle();
+        Self {
+            low: self.low.max(middle - ns),
+            high: self.high.min(middle + ns),
+        }
+    }
+
     pub fn middle(self) -> i128 {
         self.low + (self.high - self.low) / 2
     }

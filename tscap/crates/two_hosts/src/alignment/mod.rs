@@ -33,6 +33,17 @@ pub enum AlignBy {
     Utc,
 }
 
+impl AlignBy {
+    /// Its name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Both => "both",
+            Self::Exchange => "exchange",
+            Self::Utc => "utc",
+        }
+    }
+}
+
 /// Times of a packet and its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
@@ -91,6 +102,7 @@ pub enum Aligned {
 pub struct Alignment<T> {
     by: AlignBy,
     max_drift_ppb: u64,
+    max_asymmetry_ns: Option<u64>,
     clock: PeerClock,
     /// Middle of the latest exchange that the clock has taken in.
     latest: Option<TscCycles>,
@@ -113,11 +125,13 @@ struct Held<T> {
 
 impl<T> Alignment<T> {
     /// Of clocks of which nothing is known yet, but that their rates differ by no more than
-    /// `max_drift_ppb`, parts per billion.
-    pub fn new(by: AlignBy, max_drift_ppb: u64) -> Self {
+    /// `max_drift_ppb`, parts per billion, and the least delays there and back by no more than
+    /// `max_asymmetry_ns`, if somebody vouches for that.
+    pub fn new(by: AlignBy, max_drift_ppb: u64, max_asymmetry_ns: Option<u64>) -> Self {
         Self {
             by,
             max_drift_ppb,
+            max_asymmetry_ns,
             clock: PeerClock::default(),
             latest: None,
             before: None,
@@ -265,6 +279,11 @@ impl<T> Alignment<T> {
         let by_exchange = held.allowed.map(|it| it.around);
         let Some(alone) = by_exchange else {
             return Aligned::Unknown;
+        };
+        let alone = match self.max_asymmetry_ns {
+            // The middle is off by half of what the least ways differ.
+            Some(ns) => alone.within(i128::from(ns.div_ceil(2)) + 1),
+            None => alone,
         };
         let around = match (self.by, by_utc) {
             (AlignBy::Exchange, _) | (AlignBy::Both, None) => alone,

@@ -68,6 +68,7 @@ struct Plan {
     by: AlignBy,
     utc_bound_ns: Option<u64>,
     max_drift_ppb: u64,
+    max_asymmetry_ns: Option<u64>,
 }
 
 /// By exchanges alone, with the drift that clocks have by default.
@@ -83,6 +84,7 @@ fn exchanges() -> Plan {
         by: AlignBy::Exchange,
         utc_bound_ns: None,
         max_drift_ppb: 600_000,
+        max_asymmetry_ns: None,
     }
 }
 
@@ -98,7 +100,7 @@ fn delay(random: &mut fastrand::Rng, least: u64, noise: u64) -> u64 {
 }
 
 fn run(plan: &Plan, random: &mut fastrand::Rng) -> Found {
-    let mut alignment = Alignment::new(plan.by, plan.max_drift_ppb);
+    let mut alignment = Alignment::new(plan.by, plan.max_drift_ppb, plan.max_asymmetry_ns);
     let mut found = Found {
         least_rtt_ns: u64::MAX,
         ..Found::default()
@@ -350,4 +352,24 @@ fn a_peer_that_is_slewed_is_followed() {
             found.worst_ns, found.known
         );
     }
+}
+
+/// Whoever knows by how much the ways differ has half of that for a bound.
+#[test]
+fn an_asymmetry_that_somebody_vouches_for_bounds_the_alignment() {
+    let mut random = fastrand::Rng::with_seed(11);
+    let plan = Plan {
+        script: straight(&mut random, 100_000),
+        path: Path {
+            least: [500 * US, 490 * US],
+            noise: [0, 0],
+        },
+        exchanges: 1_000,
+        max_asymmetry_ns: Some(20 * US),
+        ..exchanges()
+    };
+    let found = run(&plan, &mut random);
+    assert_eq!(found.broken, 0, "by {} ns", found.worst_ns);
+    let last = *found.bounds.last().unwrap();
+    assert!(last < 12 * US, "{last}");
 }
