@@ -6,6 +6,7 @@
 pub mod block;
 pub mod compare;
 pub mod config;
+mod counts;
 pub mod entry;
 pub mod gaps;
 pub mod generator;
@@ -15,6 +16,7 @@ pub mod kernel_field;
 pub mod key;
 pub mod outcome;
 pub mod ring;
+pub mod send_times;
 pub mod sighting;
 pub mod stamping;
 pub mod state;

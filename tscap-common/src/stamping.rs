@@ -1,8 +1,10 @@
 //! What the programs of `tscap stamp` and user space share.
 //!
 //! The program at XDP puts a [`Mark`] in front of a frame. The one at tcx turns its stamp into
-//! CLOCK_REALTIME by the [`Line`] that user space publishes in the [`Latch`].
+//! CLOCK_REALTIME by the [`Line`] that user space publishes in the [`Latch`]. The one at tcx egress
+//! ([`crate::send_times`]) goes by the same line.
 
+use crate::counts::counts;
 use crate::hook::ClockDomain;
 
 /// Array map of one [`Latch`], mapped into user space.
@@ -88,6 +90,40 @@ impl Line {
     }
 }
 
+/// A line, and what the times that it gives are worth: both are of one moment.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Published {
+    /// From stamps to CLOCK_REALTIME.
+    pub line: Line,
+    /// TAI less UTC by the kernel, s; 0 if nobody has set it.
+    pub tai_offset_s: i32,
+    /// The Error Estimate of these times (RFC 4656, section 4.1.2), with Z of NTP's format: 0.
+    pub error_estimate: u16,
+    /// 0.
+    pub unused: u16,
+}
+
+impl Published {
+    /// Words of it.
+    pub const WORDS: usize = size_of::<Self>() / 8;
+
+    /// It as words, in the order of its fields.
+    pub const fn words(&self) -> [u64; Self::WORDS] {
+        let [a, b, c, d] = self.tai_offset_s.to_ne_bytes();
+        let [e, f] = self.error_estimate.to_ne_bytes();
+        let [g, h] = self.unused.to_ne_bytes();
+        let Line {
+            from,
+            real,
+            rate,
+            span,
+        } = self.line;
+        let last = u64::from_ne_bytes([a, b, c, d, e, f, g, h]);
+        [from, real, rate, span, last]
+    }
+}
+
 /// The line in force, and the one before it, which becomes the next one: readers never wait
 /// for the writer, and one that was overtaken sees that [`Latch::sequence`] has moved on.
 #[repr(C)]
@@ -96,7 +132,7 @@ pub struct Latch {
     /// How many lines were published; the last bit tells which of `lines` is in force.
     pub sequence: u64,
     /// Before the first one both are stale for every stamp but 0.
-    pub lines: [Line; 2],
+    pub lines: [Published; 2],
 }
 
 impl Latch {
@@ -105,44 +141,16 @@ impl Latch {
 
     /// Index of the first word of the line number `sequence`.
     pub const fn word_of_line(sequence: u64) -> usize {
-        1 + (sequence & 1) as usize * (size_of::<Line>() / 8)
+        1 + (sequence & 1) as usize * Published::WORDS
     }
 }
 
 /// Times that a program reads the latch before it leaves a frame alone.
 pub const MOST_READS: u32 = 3;
 
-macro_rules! counts {
-    ($($count:ident $name:literal $meaning:literal)*) => {
-        /// What the programs count.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(usize)]
-        pub enum Count {
-            $(#[doc = $meaning] $count,)*
-        }
-
-        impl Count {
-            /// All of them.
-            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$count),*];
-
-            /// Its name in JSON.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$count => $name,)*
-                }
-            }
-
-            /// What it means.
-            pub const fn meaning(self) -> &'static str {
-                match self {
-                    $(Self::$count => $meaning,)*
-                }
-            }
-        }
-    };
-}
-
 counts! {
+    /// What the programs for received packets count.
+    Count
     Received      "received"        "Frames that the driver handed to the program at XDP."
     Marked        "marked"          "They carry their stamp."
     Tcp           "tcp"             "TCP, whose segments the kernel could not merge any more if each had a stamp."
@@ -182,5 +190,6 @@ pub type Counts = [u64; Count::ALL.len()];
 // include/net/xdp.h).
 const _: () = assert!(size_of::<Mark>() == 16);
 const _: () = assert!(size_of::<Line>() == 4 * 8);
-const _: () = assert!(size_of::<Latch>() == 9 * 8);
+const _: () = assert!(size_of::<Published>() == 5 * 8);
+const _: () = assert!(size_of::<Latch>() == 11 * 8);
 const _: () = assert!(FRACTION == 2 * HALF);

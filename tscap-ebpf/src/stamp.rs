@@ -1,11 +1,13 @@
 //! The programs of `tscap stamp`: at XDP one for each clock, which puts its stamp in front of
-//! the frame, and one at tcx, which puts it in the place of the kernel's own.
+//! the frame; one at tcx ingress, which puts it in the place of the kernel's own; and at tcx
+//! egress one for each clock, which writes send times ([`send`]).
 #![no_std]
 #![no_main]
 
 mod clock;
 mod kfunc;
 mod object;
+mod send;
 mod tsc;
 
 use core::ptr::{addr_of, read_volatile};
@@ -20,7 +22,9 @@ use aya_ebpf::macros::{classifier, map, xdp};
 use aya_ebpf::maps::{Array, PerCpuArray};
 use aya_ebpf::programs::{TcContext, XdpContext};
 use tscap_common::hook::ClockDomain;
-use tscap_common::stamping::{Count, Counts, Latch, Line, MOST_EARLIER_NS, MOST_READS, Mark};
+use tscap_common::stamping::{
+    Count, Counts, Latch, Line, MOST_EARLIER_NS, MOST_READS, Mark, Published,
+};
 
 use crate::clock::{Clock, Ktime, Tai, TscKfunc, TscPerf};
 
@@ -161,10 +165,10 @@ fn place(skb: *mut __sk_buff, counts: &mut Counts) -> Count {
     let Some(stamp) = marked(skb) else {
         return Count::Unmarked;
     };
-    let Some(line) = line() else {
+    let Some(published) = published() else {
         return Count::Overtaken;
     };
-    let Some(real) = line.real_at(stamp) else {
+    let Some(real) = published.line.real_at(stamp) else {
         return Count::Stale;
     };
     // A later one wraps.
@@ -195,22 +199,27 @@ fn marked(skb: *mut __sk_buff) -> Option<u64> {
 /// the other line before it moves the sequence on, so that only a reader who sees it move may
 /// have read of two.
 #[inline(always)]
-fn line() -> Option<Line> {
+fn published() -> Option<Published> {
     let latch = LATCHES.get_ptr(0)?;
     let mut reads = 0;
     while reads < MOST_READS {
         let sequence = unsafe { read_volatile(addr_of!((*latch).sequence)) };
-        let line = unsafe { addr_of!((*latch).lines[(sequence & 1) as usize]) };
-        let line = unsafe {
-            Line {
-                from: read_volatile(addr_of!((*line).from)),
-                real: read_volatile(addr_of!((*line).real)),
-                rate: read_volatile(addr_of!((*line).rate)),
-                span: read_volatile(addr_of!((*line).span)),
+        let place = unsafe { addr_of!((*latch).lines[(sequence & 1) as usize]) };
+        let published = unsafe {
+            Published {
+                line: Line {
+                    from: read_volatile(addr_of!((*place).line.from)),
+                    real: read_volatile(addr_of!((*place).line.real)),
+                    rate: read_volatile(addr_of!((*place).line.rate)),
+                    span: read_volatile(addr_of!((*place).line.span)),
+                },
+                tai_offset_s: read_volatile(addr_of!((*place).tai_offset_s)),
+                error_estimate: read_volatile(addr_of!((*place).error_estimate)),
+                unused: 0,
             }
         };
         if unsafe { read_volatile(addr_of!((*latch).sequence)) } == sequence {
-            return Some(line);
+            return Some(published);
         }
         reads += 1;
     }
