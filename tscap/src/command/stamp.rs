@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tokio::time::sleep;
+use tscap_common::send_times::SendCount;
 use tscap_common::stamping::Count;
 
 use super::console::{Console, read_order};
@@ -13,7 +14,7 @@ use super::{Context as _, Exit, Failure};
 use tscap_base::text::numbers::{counted, grouped};
 use tscap_capture::Stop;
 use tscap_cli::{StampPlan, Verbosity};
-use tscap_sources::stamping::{Account, Running, Summary};
+use tscap_sources::stamping::{Account, Progress, Running, SendSummary, Summary};
 
 /// Version of the JSON objects.
 const VERSION: u32 = 1;
@@ -25,13 +26,8 @@ struct Ready<'a> {
     function: &'static str,
     is_ordered: bool,
     host_bound_ns: u64,
-}
-
-#[derive(Serialize)]
-struct Progress {
-    #[serde(flatten)]
-    account: Account,
-    host_bound_ns: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    send_times: Vec<u16>,
 }
 
 #[derive(Serialize)]
@@ -100,15 +96,9 @@ async fn watch(
         }
         if now - looked_after >= Running::SUPERVISE_EVERY {
             looked_after = now;
-            let (account, are_there) =
-                running.supervise(&mut |event| print_event(console, event))?;
-            let bound = running.host_bound_ns();
-            let progress = Progress {
-                account,
-                host_bound_ns: bound,
-            };
-            console.progress(VERSION, progress, || parts(&account, bound));
-            if !are_there {
+            let progress = running.supervise(&mut |event| print_event(console, event))?;
+            console.progress(VERSION, progress, || parts(&progress));
+            if !progress.are_there {
                 return Ok(Stop::InterfaceGone);
             }
         }
@@ -122,6 +112,8 @@ fn say_ready(plan: &StampPlan, running: &Running, console: &mut Console) {
     let (interface, path) = (plan.stamping.interface.as_str(), running.path());
     let (clock, function) = (path.source().name(), path.function());
     let (is_ordered, bound) = (path.is_ordered(), running.host_bound_ns());
+    let send_times: Vec<_> = plan.stamping.send_times.ports().collect();
+    let ports: Vec<_> = send_times.iter().map(u16::to_string).collect();
     console.event(
         "ready",
         VERSION,
@@ -131,6 +123,7 @@ fn say_ready(plan: &StampPlan, running: &Running, console: &mut Console) {
             function,
             is_ordered,
             host_bound_ns: bound,
+            send_times,
         },
     );
     console.say(&format!(
@@ -138,10 +131,28 @@ fn say_ready(plan: &StampPlan, running: &Running, console: &mut Console) {
          by {function} ({}), within {bound} ns of the host's clock",
         read_order(is_ordered)
     ));
+    if !ports.is_empty() {
+        let error = running.error_estimate();
+        console.say(&format!(
+            "test packets from and to UDP port {} get send times (tcx egress), Error Estimate {}",
+            ports.join(", "),
+            estimate(error.bound_ns(), error.synchronised)
+        ));
+    }
+}
+
+/// An Error Estimate, and what it is against.
+fn estimate(ns: u64, synchronised: bool) -> String {
+    let against = match synchronised {
+        true => "UTC",
+        false => "this host's clock, which is not synchronised",
+    };
+    format!("{} ns to {against}", grouped(ns))
 }
 
 /// The live line, the first parts the most important.
-fn parts(account: &Account, bound: u64) -> Vec<String> {
+fn parts(progress: &Progress) -> Vec<String> {
+    let account = &progress.account;
     let stamped = grouped(account.get(Count::Stamped));
     let mut parts = vec![format!("{} stamped", stamped)];
     parts.extend(
@@ -149,8 +160,12 @@ fn parts(account: &Account, bound: u64) -> Vec<String> {
             .mean_earlier_ns()
             .map(|ns| format!("{} ns earlier", grouped(ns))),
     );
+    parts.extend(progress.send_times.iter().map(|sent| {
+        let written = grouped(sent.account.get(SendCount::Written));
+        format!("{written} send times")
+    }));
     parts.extend(left_alone(account));
-    parts.push(format!("bound {} ns", grouped(bound)));
+    parts.push(format!("bound {} ns", grouped(progress.host_bound_ns)));
     parts
 }
 
@@ -192,32 +207,59 @@ fn text(stop: Stop, summary: &Summary) -> String {
             grouped(account.get(Count::MostEarlierNs))
         ));
     }
-    let mut reasons = |title: String, of: &[Count]| {
-        let there = of.iter().filter(|it| account.get(**it) > 0);
-        let there = there.map(|it| {
-            let number = grouped(account.get(*it));
-            let meaning = it.meaning().trim_end_matches('.');
-            format!("  {number} {}: {meaning}", it.name())
-        });
-        let there: Vec<_> = there.collect();
-        if !there.is_empty() {
-            lines.push(title);
-            lines.extend(there);
-        }
-    };
-    reasons("with the kernel's own:".into(), &Count::AT_TCX[1..]);
+    let of_received = |count: &Count| (account.get(*count), count.name(), count.meaning());
+    let kept = Count::AT_TCX[1..].iter().map(of_received);
+    lines.extend(reasons("with the kernel's own:".into(), kept));
     let received = counted(account.get(Count::Received), "frame");
-    reasons(format!("{received} at XDP:"), &Count::AT_XDP);
+    let at_xdp = Count::AT_XDP.iter().map(of_received);
+    lines.extend(reasons(format!("{received} at XDP:"), at_xdp));
     lines.push(format!(
         "bound of the stamps to the host's clock: {} ns",
         grouped(summary.host_bound_ns)
     ));
+    lines.extend(summary.send_times.iter().flat_map(sent));
     lines.join("\n")
+}
+
+/// What became of send times.
+fn sent(summary: &SendSummary) -> Vec<String> {
+    let account = &summary.account;
+    let of_sent = |count: &SendCount| (account.get(*count), count.name(), count.meaning());
+    let mut lines = vec![format!(
+        "{} reached tcx egress, {} got a send time",
+        counted(account.get(SendCount::Seen), "packet"),
+        grouped(account.get(SendCount::Written))
+    )];
+    let without = SendCount::OUTCOMES[1..].iter().map(of_sent);
+    lines.extend(reasons("without one:".into(), without));
+    lines.push(format!(
+        "latest Error Estimate of send times: {}",
+        estimate(summary.error_estimate_ns, summary.synchronised)
+    ));
+    lines
+}
+
+/// Those of numbers, names and meanings of which there were any, below a title.
+fn reasons<'a>(
+    title: String,
+    all: impl Iterator<Item = (u64, &'a str, &'a str)>,
+) -> impl Iterator<Item = String> {
+    let there = all.filter(|(number, ..)| *number > 0);
+    let there: Vec<_> = there
+        .map(|(number, name, meaning)| {
+            let meaning = meaning.trim_end_matches('.');
+            format!("  {} {name}: {meaning}", grouped(number))
+        })
+        .collect();
+    let title = (!there.is_empty()).then_some(title);
+    title.into_iter().chain(there)
 }
 
 #[cfg(test)]
 mod tests {
+    use tscap_common::send_times::SendCounts;
     use tscap_common::stamping::Counts;
+    use tscap_sources::stamping::SendAccount;
 
     use super::*;
 
@@ -239,11 +281,24 @@ mod tests {
         Account::of(&[counts])
     }
 
+    fn send_times() -> SendSummary {
+        let mut counts = SendCounts::default();
+        counts[SendCount::Seen as usize] = 5_007;
+        counts[SendCount::Written as usize] = 5_000;
+        counts[SendCount::Authenticated as usize] = 7;
+        SendSummary {
+            account: SendAccount::of(&[counts]),
+            error_estimate_ns: 1_006,
+            synchronised: false,
+        }
+    }
+
     #[test]
     fn the_summary_names_each_reason_that_there_was() {
         let account = account();
         let summary = Summary {
             account,
+            send_times: Some(send_times()),
             adds_up: account.adds_up(),
             host_bound_ns: 71,
             steps: 0,
@@ -256,16 +311,34 @@ mod tests {
             "4 tcp: ",
             "by 1,500 ns",
             "71 ns",
+            "5,007 packets reached tcx egress, 5,000 got a send time",
+            "7 authenticated: ",
+            "1,006 ns to this host's clock",
         ] {
             assert!(text.contains(part), "{part:?} in:\n{text}");
         }
-        assert!(!text.contains("paced"), "{text}");
+        for part in ["paced", "fragment", "UTC"] {
+            assert!(!text.contains(part), "{part:?} in:\n{text}");
+        }
     }
 
     #[test]
     fn the_live_line_begins_with_what_was_stamped() {
-        let parts = parts(&account(), 71);
-        assert!(parts[0].ends_with("stamped"), "{parts:?}");
-        assert_eq!(parts.len(), 5, "{parts:?}");
+        let progress = Progress {
+            account: account(),
+            host_bound_ns: 71,
+            send_times: None,
+            are_there: true,
+        };
+        let received = parts(&progress);
+        assert!(received[0].ends_with("stamped"), "{received:?}");
+        assert_eq!(received.len(), 5, "{received:?}");
+        let send_times = Some(send_times());
+        let both = parts(&Progress {
+            send_times,
+            ..progress
+        });
+        assert_eq!(both.len(), 6, "{both:?}");
+        assert_eq!(both[2], "5,000 send times");
     }
 }

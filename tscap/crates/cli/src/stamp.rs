@@ -1,5 +1,7 @@
 //! `tscap stamp`.
 
+use std::num::NonZeroU16;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
@@ -7,7 +9,7 @@ use clap::Args;
 use super::scope::ScopeArgs;
 use super::stamp_clock::StampClock;
 use super::{Plan, units};
-use tscap_sources::stamping::Stamping;
+use tscap_sources::stamping::{End, SendTimes, Stamping};
 
 /// Give other programs tscap's receive times
 ///
@@ -20,6 +22,9 @@ use tscap_sources::stamping::Stamping;
 /// sent, a driver without room for XDP metadata, and 1 s after tscap stamp was stopped or hangs.
 /// Each is counted. Nothing stays behind when tscap stamp ends, however it ends. Takes native
 /// XDP and tcx (Linux 6.6), and runs beside tscap capture, which has to be started later.
+///
+/// With --send-times it also writes send times into the test packets of STAMP (RFC 8762) and
+/// TWAMP Light that programs of this host send, with an Error Estimate that is measured.
 #[derive(Debug, Args)]
 #[command(after_long_help = super::examples::before("stamp", ""))]
 pub struct StampArgs {
@@ -34,6 +39,16 @@ pub struct StampArgs {
     #[arg(long, value_enum, default_value_t, value_name = "CLOCK")]
     clock: StampClock,
 
+    /// Write the send time and its Error Estimate into unauthenticated test packets of STAMP
+    /// (RFC 8762) and TWAMP Light that this host sends from or to these UDP ports, at most 16
+    ///
+    /// Of a session-reflector that is T3, of a session-sender T1; for both name the reflector's
+    /// port, mostly 862. Programs need no change. The time is that at which the packet is handed
+    /// to the queueing discipline; the checksum is mended. Authenticated packets, fragments and
+    /// what is forwarded are left alone and counted.
+    #[arg(long, value_name = "PORTS")]
+    send_times: Option<Ports>,
+
     /// Stop after this time: seconds, or with units (1m30s)
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     duration: Option<Duration>,
@@ -42,6 +57,24 @@ pub struct StampArgs {
     /// the clock, summary
     #[arg(long)]
     json: bool,
+}
+
+/// UDP ports, separated by commas.
+#[derive(Clone, Debug)]
+struct Ports(SendTimes);
+
+impl FromStr for Ports {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let port = |part: &str| match part.parse::<NonZeroU16>() {
+            Ok(port) => Ok((port.get(), End::Either)),
+            Err(_) => Err(format!("{part:?} is no UDP port: 1 to 65535")),
+        };
+        let ports: Result<Vec<_>, _> = text.split(',').map(port).collect();
+        let send_times = SendTimes::of(ports?).map_err(|error| error.to_string())?;
+        Ok(Self(send_times))
+    }
 }
 
 /// Receive times for others, as asked for.
@@ -63,6 +96,7 @@ impl StampArgs {
                 namespace: self.scope.target(),
                 clock: self.clock.clock,
                 tsc_path: self.clock.path,
+                send_times: self.send_times.map_or_else(SendTimes::default, |it| it.0),
             },
             duration: self.duration,
             json: self.json,
@@ -91,6 +125,7 @@ mod tests {
                 namespace: None,
                 clock: ClockChoice::Tsc,
                 tsc_path: Some(TscPath::Perf),
+                send_times: SendTimes::default(),
             },
             duration: Some(Duration::from_secs(2)),
             json: false,
@@ -104,5 +139,27 @@ mod tests {
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains("--clock tsc:PATH"), "{refused}");
         assert!(plan(&[]).is_err(), "there is no interface of choice");
+    }
+
+    #[test]
+    fn ports_are_separated_by_commas() {
+        let of = |ports: &str| plan(&["-i", "eth0", "--send-times", ports]);
+        let Ok(Plan::Stamp(plan)) = of("862,50001") else {
+            panic!("a plan of stamp");
+        };
+        let ports = [862, 50_001].map(|port| (port, End::Either));
+        let expected = SendTimes::of(ports).unwrap();
+        assert_eq!(plan.stamping.send_times, expected);
+        let many = ["7"; 17].join(",");
+        for (ports, reason) in [
+            ("0", "no UDP port"),
+            ("65536", "no UDP port"),
+            ("862,", "no UDP port"),
+            ("http", "no UDP port"),
+            (many.as_str(), "at most 16 ports"),
+        ] {
+            let refused = of(ports).unwrap_err().to_string();
+            assert!(refused.contains(reason), "{refused}");
+        }
     }
 }

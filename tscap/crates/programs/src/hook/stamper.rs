@@ -6,8 +6,9 @@ use std::sync::atomic::{Ordering, fence};
 
 use aya::maps::{Map, MapData, MapError, PerCpuArray};
 use aya::{Ebpf, EbpfLoader};
+use tscap_common::send_times::{MOST_PORTS, PORTS, SEND_COUNTS, SendCounts, send_program};
 use tscap_common::stamping::{
-    COOKIE, COUNTS, Counts, LATCH, Latch, Line, OFFSETS, PLACE_PROGRAM, mark_program,
+    COOKIE, COUNTS, Counts, LATCH, Latch, OFFSETS, PLACE_PROGRAM, Published, mark_program,
 };
 
 use super::attach_error::AttachError;
@@ -31,34 +32,47 @@ pub struct Stamper {
     ebpf: Ebpf,
     mark: Program,
     place: Program,
+    send: Option<Program>,
     counts: PerCpuArray<MapData, Counts>,
+    send_counts: PerCpuArray<MapData, SendCounts>,
     latch: SharedWords,
     offsets: SharedWords,
 }
 
-/// Both programs on an interface; detached on drop, also when the process ends in any way.
+/// The programs on an interface; detached on drop, also when the process ends in any way.
 #[derive(Debug)]
 pub struct StamperLinks {
     /// Before the one that it prepares for: in between packets carry stamps in vain.
     mark: InterfaceLink,
     place: InterfaceLink,
+    send: Option<InterfaceLink>,
 }
 
 impl Stamper {
     /// Loads the programs that stamp by `path`, which takes `kfunc` where that is one, for CPUs
-    /// up to `possible_cpus`, not included.
+    /// up to `possible_cpus`, not included. `ports` are the [entries] of those whose packets get
+    /// send times; without any there is no program for that.
     ///
     /// # Errors
     /// If the kernel refuses them.
+    ///
+    /// # Panics
+    /// If there are more than [`MOST_PORTS`].
+    ///
+    /// [entries]: tscap_common::send_times::entry
     pub fn load(
         path: StampPath,
         kfunc: Option<&Kfunc>,
         possible_cpus: u32,
+        ports: &[u32],
     ) -> Result<Self, LoadError> {
+        let mut all_ports = [0; MOST_PORTS];
+        all_ports[..ports.len()].copy_from_slice(ports);
         // Of two on this machine, loaded at different times.
         let cookie = MonoNs::now().0;
         let mut ebpf = EbpfLoader::new()
             .override_global(COOKIE, &cookie, true)
+            .override_global(PORTS, &all_ports[..], true)
             .map_max_entries(OFFSETS, possible_cpus)
             .load(OBJECT)?;
         let calls = kfunc.map(Kfunc::calls).unwrap_or_default();
@@ -68,13 +82,19 @@ impl Stamper {
         };
         let mark = load(mark_program(path.domain()), calls)?;
         let place = load(PLACE_PROGRAM, &[])?;
+        let send = match ports {
+            [] => None,
+            _ => Some(load(send_program(path.domain()), calls)?),
+        };
         let latch = shared(&ebpf, LATCH, Latch::WORDS)?;
         let offsets = shared(&ebpf, OFFSETS, possible_cpus as usize)?;
         Ok(Self {
             counts: take(&mut ebpf, COUNTS)?,
+            send_counts: take(&mut ebpf, SEND_COUNTS)?,
             ebpf,
             mark,
             place,
+            send,
             latch,
             offsets,
         })
@@ -85,8 +105,8 @@ impl Stamper {
         &mut self.ebpf
     }
 
-    /// Attaches both to `interface`: to received frames in its driver, and before all other
-    /// programs at tcx ingress. Others at tcx run as if they were not there.
+    /// Attaches them to `interface`: to received frames in its driver, and before all other
+    /// programs at tcx ingress and egress. Others at tcx run as if they were not there.
     ///
     /// # Errors
     /// If another program is at XDP, or the driver has no native XDP, or the kernel no tcx.
@@ -107,19 +127,24 @@ impl Stamper {
         };
         let place = attach(&self.place, LinkPoint::TcxIngress, AttachPoint::TcxIngress)?;
         let mark = attach(&self.mark, LinkPoint::NativeXdp, AttachPoint::NativeXdp)?;
-        Ok(StamperLinks { mark, place })
+        let send = self.send.as_ref();
+        let send = send.map(|it| attach(it, LinkPoint::TcxEgress, AttachPoint::TcxEgress));
+        Ok(StamperLinks {
+            mark,
+            place,
+            send: send.transpose()?,
+        })
     }
 
-    /// Has the programs go by `line` from now on.
-    pub fn publish(&mut self, line: Line) {
+    /// Has the programs go by that from now on.
+    pub fn publish(&mut self, published: &Published) {
         let words = self.latch.words();
         let sequence = words[0].load(Ordering::Relaxed).wrapping_add(1);
         let at = Latch::word_of_line(sequence);
         // The line that readers of the former sequence do not look at; after they were told of
         // that.
         fence(Ordering::SeqCst);
-        let parts = [line.from, line.real, line.rate, line.span];
-        for (word, part) in words[at..].iter().zip(parts) {
+        for (word, part) in words[at..].iter().zip(published.words()) {
             word.store(part, Ordering::Relaxed);
         }
         words[0].store(sequence, Ordering::Release);
@@ -139,6 +164,15 @@ impl Stamper {
     pub fn counts(&self) -> Result<Vec<Counts>, MapError> {
         Ok(self.counts.get(&0, 0)?.to_vec())
     }
+
+    /// The same of the program that writes send times; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the kernel does not give it.
+    pub fn send_counts(&self) -> Result<Option<Vec<SendCounts>>, MapError> {
+        let counts = self.send.as_ref().map(|_| self.send_counts.get(&0, 0));
+        Ok(counts.transpose()?.map(|cpus| cpus.to_vec()))
+    }
 }
 
 impl std::fmt::Debug for Stamper {
@@ -148,11 +182,12 @@ impl std::fmt::Debug for Stamper {
 }
 
 impl StamperLinks {
-    /// Whether both are where they were attached. The interface may be gone, or have been given
+    /// Whether all are where they were attached. The interface may be gone, or have been given
     /// to another namespace, or somebody may have detached them.
     pub fn are_there(&self) -> bool {
         let is_there = |link: &InterfaceLink| matches!(link.ifindex(), Ok(Some(_)));
-        is_there(&self.mark) && is_there(&self.place)
+        let all = [&self.mark, &self.place].into_iter().chain(&self.send);
+        all.into_iter().all(is_there)
     }
 }
 
@@ -174,8 +209,9 @@ mod tests {
     #[test]
     fn each_path_has_a_program_of_its_clock() {
         let object = Object::parse(OBJECT).unwrap();
-        let names = StampPath::ALL.map(|path| mark_program(path.domain()));
-        for name in names.into_iter().chain([PLACE_PROGRAM]) {
+        let of = |path: StampPath| [mark_program, send_program].map(|name| name(path.domain()));
+        let names = StampPath::ALL.into_iter().flat_map(of);
+        for name in names.chain([PLACE_PROGRAM]) {
             assert!(object.programs.contains_key(name), "{name}");
         }
     }

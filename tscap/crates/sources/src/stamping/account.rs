@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
+use tscap_common::send_times::{SendCount, SendCounts};
 use tscap_common::stamping::{Count, Counts};
 
-/// The counters of both programs, over all CPUs.
+/// The counters of the programs for received packets, over all CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account(Counts);
 
@@ -53,6 +54,38 @@ impl Serialize for Account {
     }
 }
 
+/// The counters of the program that writes send times, over all CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendAccount(SendCounts);
+
+impl SendAccount {
+    /// Of what each CPU has counted.
+    pub fn of(cpus: &[SendCounts]) -> Self {
+        let mut all = SendCounts::default();
+        for count in SendCount::ALL {
+            all[count as usize] = cpus.iter().map(|counts| counts[count as usize]).sum();
+        }
+        Self(all)
+    }
+
+    /// One of them.
+    pub fn get(&self, count: SendCount) -> u64 {
+        self.0[count as usize]
+    }
+
+    /// Whether every packet has an outcome.
+    pub fn adds_up(&self) -> bool {
+        let outcomes = SendCount::OUTCOMES.iter().map(|it| self.get(*it));
+        self.get(SendCount::Seen) == outcomes.sum::<u64>()
+    }
+}
+
+impl Serialize for SendAccount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(SendCount::ALL.map(|count| (count.name(), self.get(count))))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,6 +129,21 @@ mod tests {
                 counts[*outcome as usize] = 1;
                 assert!(Account::of(&[counts]).adds_up());
             }
+        }
+    }
+
+    #[test]
+    fn a_sent_packet_that_is_missing_shows() {
+        for outcome in SendCount::OUTCOMES {
+            let mut counts = [SendCounts::default(); 2];
+            counts[0][SendCount::Seen as usize] = 1;
+            assert!(!SendAccount::of(&counts).adds_up());
+            counts[1][outcome as usize] = 1;
+            let account = SendAccount::of(&counts);
+            assert!(account.adds_up(), "{outcome:?}");
+            let said = serde_json::to_value(account).unwrap();
+            assert_eq!(said[outcome.name()], 1);
+            assert_eq!(said.as_object().unwrap().len(), SendCount::ALL.len());
         }
     }
 }

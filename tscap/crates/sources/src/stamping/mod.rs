@@ -5,13 +5,19 @@
 //! front of it. A program at tcx ingress, where packets come next, turns it into CLOCK_REALTIME
 //! by a straight line, which [`Running`] keeps up to date, and writes it to the packet. It
 //! replaces a stamp of the kernel only, and leaves that where it has nothing better.
+//!
+//! If asked to, a third program at tcx egress writes the time at which it sees them into the test
+//! packets of STAMP and TWAMP Light that programs of this host send, with an Error Estimate that
+//! [`Running`] keeps up to date together with the line.
 
 mod account;
 mod running;
+mod send_times;
 mod start;
 
-pub use account::Account;
-pub use running::{Running, Summary};
+pub use account::{Account, SendAccount};
+pub use running::{Progress, Running, SendSummary, Summary};
+pub use send_times::{End, SendTimes, TooManyPorts};
 
 use tscap_capture::ClockChoice;
 use tscap_clock::TscPath;
@@ -28,4 +34,6 @@ pub struct Stamping {
     pub clock: ClockChoice,
     /// By this path to the TSC only.
     pub tsc_path: Option<TscPath>,
+    /// Test packets that get send times.
+    pub send_times: SendTimes,
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use tscap_common::stamping::Count;
+use tscap_common::stamping::{Count, Published};
 
-use super::Account;
+use super::{Account, SendAccount};
 use tscap_base::failure::{Context as _, Failure};
 use tscap_capture::going_on::drop_other_privileges;
 use tscap_capture::{Counter, Event, Reporter};
@@ -13,6 +13,8 @@ use tscap_clock::{HostClocks, Observation, StampPath, Tracker};
 use tscap_network::bpf::wait_for_running_programs;
 use tscap_network::netdev::Link;
 use tscap_programs::hook::{AttachError, Stamper, StamperLinks};
+use tscap_protocol::{ErrorEstimate, TimeFormat};
+use tscap_time::timex::KernelClock;
 
 /// Frames after which a driver that has had room for no stamp has none.
 const ENOUGH_FRAMES: u64 = 100;
@@ -28,7 +30,39 @@ pub struct Running {
     counter: Option<Counter>,
     /// Those that `counter` has offsets of, in its order.
     cpus: Vec<u32>,
+    /// Of the send times that are written now.
+    error_estimate: ErrorEstimate,
     has_told_of_room: bool,
+}
+
+/// What the programs have done so far.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Progress {
+    /// What the programs for received packets have counted.
+    #[serde(flatten)]
+    pub account: Account,
+    /// Greatest error of a receive time against this host's clock so far, ns
+    /// ([`Running::host_bound_ns`]).
+    pub host_bound_ns: u64,
+    /// Of the program that writes send times, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_times: Option<SendSummary>,
+    /// Whether the programs are where they were attached.
+    #[serde(skip)]
+    pub are_there: bool,
+}
+
+/// What became of send times.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct SendSummary {
+    /// What the program has counted.
+    #[serde(flatten)]
+    pub account: SendAccount,
+    /// The latest Error Estimate, as the packets have it, ns.
+    pub error_estimate_ns: u64,
+    /// Its S bit: it holds against UTC, as the kernel says that the clock is synchronised. Else
+    /// against this host's clock only.
+    pub synchronised: bool,
 }
 
 /// What is left of it.
@@ -37,6 +71,9 @@ pub struct Summary {
     /// What the programs have counted.
     #[serde(flatten)]
     pub account: Account,
+    /// Of the program that writes send times, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_times: Option<SendSummary>,
     /// Whether every frame and every packet has an outcome.
     pub adds_up: bool,
     /// Greatest error of a stamp against this host's clock, ns, as far as the clock was read
@@ -68,6 +105,8 @@ impl Running {
             tracker,
             counter,
             cpus,
+            // Until a line is published no packet gets one.
+            error_estimate: ErrorEstimate::covering(u64::MAX, false, TimeFormat::Ntp),
             has_told_of_room: false,
         };
         let offsets = running.counter.as_ref().map(Counter::offsets);
@@ -127,19 +166,37 @@ impl Running {
         if self.tracker.is_resolved() {
             let now = self.tracker.stamp_at(&cross, cross.mono[1]);
             let line = self.tracker.convert().line(now);
-            self.stamper.publish(line);
+            let kernel = KernelClock::read().ok();
+            self.error_estimate = self.estimate(kernel.as_ref());
+            self.stamper.publish(&Published {
+                line,
+                tai_offset_s: kernel.map_or(0, |clock| clock.tai_offset_s),
+                error_estimate: self.error_estimate.to_bits(),
+                unused: 0,
+            });
         }
         seen
     }
 
-    /// Looks after the programs: says whether they are where they were attached.
+    /// The Error Estimate of times by the line that is published now: the error against this
+    /// host's clock and, where the kernel says one, that of this clock against UTC.
+    fn estimate(&self, kernel: Option<&KernelClock>) -> ErrorEstimate {
+        let utc_bound_ns = kernel.and_then(KernelClock::utc_bound_ns);
+        // A time of the packet is rounded, too.
+        let bound_ns = self.host_bound_ns() + 1 + utc_bound_ns.unwrap_or(0);
+        ErrorEstimate::covering(bound_ns, utc_bound_ns.is_some(), TimeFormat::Ntp)
+    }
+
+    /// The Error Estimate that packets get now.
+    pub fn error_estimate(&self) -> ErrorEstimate {
+        self.error_estimate
+    }
+
+    /// Looks after the programs.
     ///
     /// # Errors
     /// If the counters can't be read.
-    pub fn supervise(
-        &mut self,
-        on_event: &mut dyn FnMut(Event),
-    ) -> Result<(Account, bool), Failure> {
+    pub fn supervise(&mut self, on_event: &mut dyn FnMut(Event)) -> Result<Progress, Failure> {
         // They are for files.
         self.tracker.take_samples();
         let account = self.account()?;
@@ -151,8 +208,12 @@ impl Running {
                  the kernel's own receive times",
             );
         }
-        let are_there = self.links.as_ref().is_some_and(StamperLinks::are_there);
-        Ok((account, are_there))
+        Ok(Progress {
+            account,
+            host_bound_ns: self.host_bound_ns(),
+            send_times: self.send_times()?,
+            are_there: self.links.as_ref().is_some_and(StamperLinks::are_there),
+        })
     }
 
     /// Looks at the counter of each CPU again, where stamps are by its perf event.
@@ -172,6 +233,16 @@ impl Running {
         Ok(Account::of(&counts))
     }
 
+    fn send_times(&self) -> Result<Option<SendSummary>, Failure> {
+        let counts = self.stamper.send_counts();
+        let counts = counts.context("cannot read the counters of the program for send times")?;
+        Ok(counts.map(|cpus| SendSummary {
+            account: SendAccount::of(&cpus),
+            error_estimate_ns: self.error_estimate.bound_ns(),
+            synchronised: self.error_estimate.synchronised,
+        }))
+    }
+
     /// Detaches, and counts up.
     ///
     /// # Errors
@@ -182,10 +253,12 @@ impl Running {
         wait_for_running_programs().context("cannot wait for the programs to end")?;
         // Stamps since the last reading are in the bound then.
         self.publish();
-        let account = self.account()?;
+        let (account, send_times) = (self.account()?, self.send_times()?);
+        let sent_add_up = send_times.is_none_or(|it| it.account.adds_up());
         Ok(Summary {
             account,
-            adds_up: account.adds_up(),
+            send_times,
+            adds_up: account.adds_up() && sent_add_up,
             host_bound_ns: self.host_bound_ns(),
             steps: self.tracker.steps(),
         })

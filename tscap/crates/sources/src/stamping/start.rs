@@ -35,7 +35,9 @@ impl Stamping {
             scope.visit(|| find_usable(&self.interface, "stamp frames of", &kinds))??;
         let machine = Machine::with_clock(self.clock)?;
         let (cpus, possible) = (machine.cpus, machine.possible_cpus);
-        let load = |paths: &[StampPath]| first_by(paths, |path| load(path, possible, &files));
+        let ports = self.send_times.entries();
+        let load = |path| load(path, possible, &ports, &files);
+        let load = |paths: &[StampPath]| first_by(paths, load);
         let clock = (self.clock, self.tsc_path);
         let (found, mut tracker) = read_clock(clock, machine.takes_tsc, load).await?;
         let (mut stamper, path, refused) = (found.loaded, found.path, found.refused);
@@ -68,9 +70,14 @@ fn check_kernel(files: &KernelFiles) -> Result<(), Failure> {
     }
 }
 
-fn load(path: StampPath, possible_cpus: u32, files: &KernelFiles) -> Result<Stamper, Failure> {
+fn load(
+    path: StampPath,
+    possible_cpus: u32,
+    ports: &[u32],
+    files: &KernelFiles,
+) -> Result<Stamper, Failure> {
     let kfunc = kfunc_of(path, files)?;
-    let stamper = Stamper::load(path, kfunc.as_ref(), possible_cpus);
+    let stamper = Stamper::load(path, kfunc.as_ref(), possible_cpus, ports);
     stamper.map_err(|error| load_failure(path, error, "cannot load the programs"))
 }
 
@@ -90,7 +97,10 @@ fn refusal(error: AttachError, name: &str) -> Failure {
                 removal
             }
         }
-        AttachError::Refused { at, .. } if *at == AttachPoint::TcxIngress => NO_TCX.into(),
+        AttachError::Refused {
+            at: AttachPoint::TcxIngress | AttachPoint::TcxEgress,
+            ..
+        } => NO_TCX.into(),
         _ => NO_NATIVE.into(),
     };
     Failure::from_error(error, format!("cannot stamp frames of {name}")).hint(hint)
@@ -115,7 +125,9 @@ mod tests {
         let no_native = refused(AttachPoint::NativeXdp, libc::EOPNOTSUPP);
         assert!(no_native.contains("eth0 at native XDP"), "{no_native}");
         assert!(no_native.contains("hint: only native XDP"), "{no_native}");
-        let no_tcx = refused(AttachPoint::TcxIngress, libc::EINVAL);
-        assert!(no_tcx.contains("Linux 6.6"), "{no_tcx}");
+        for at in [AttachPoint::TcxIngress, AttachPoint::TcxEgress] {
+            let no_tcx = refused(at, libc::EINVAL);
+            assert!(no_tcx.contains("Linux 6.6"), "{no_tcx}");
+        }
     }
 }
