@@ -74,6 +74,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Convert(plan) => signals::whole_or_nothing(move || convert::run(&plan)),
         Plan::Counters(plan) => counters::run(&plan),
         Plan::Delay(plan) => delay::run(&plan),
+        Plan::Reflect(plan) => delay::serve::run(&plan),
         Plan::Doctor(plan) => doctor::run(&plan),
         Plan::Echo(plan) => generate::echo(&plan),
         Plan::Extcap(plan) => extcap::run(&plan),

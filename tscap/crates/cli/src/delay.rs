@@ -1,5 +1,7 @@
 //! `tscap delay`.
 
+mod peers;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,6 +9,8 @@ use clap::error::ErrorKind;
 use clap::{ArgGroup, Args, CommandFactory as _, ValueEnum};
 
 use super::filter::FilterArgs;
+pub use peers::{PeerName, ReflectorPlan, SessionsPlan};
+
 use super::scope::ScopeArgs;
 use super::{Cli, FilterSource, Plan, Verbosity, units};
 use tscap_capture::ClockChoice;
@@ -27,9 +31,13 @@ const CAPACITY: usize = 1 << 20;
 /// --in A --out B is for a router, a bridge, NAT or a firewall; --reflect A for a server that
 /// sends back what it gets (tscap gen --echo); --rtt A for the same from the client's side;
 /// --mirror for copies of both ends on a port of their own.
+///
+/// Between two hosts: --serve IF on one of them, --to HOST on the other. Packets go there and back;
+/// the delay each way has a bound that holds whatever the clocks of both are
+/// (docs/two-hosts.md).
 #[derive(Debug, Args)]
 #[command(after_long_help = super::examples::before("delay", ""))]
-#[command(group = ArgGroup::new("where").args(["entry", "reflect", "rtt"]).required(true))]
+#[command(group = ArgGroup::new("where").args(["entry", "reflect", "rtt", "to", "serve"]).required(true))]
 pub struct DelayArgs {
     /// Interface where packets enter; of a file its name, or its number from 0 on
     #[arg(long = "in", value_name = "IF", requires = "exit")]
@@ -91,6 +99,9 @@ pub struct DelayArgs {
 
     #[command(flatten)]
     scope: ScopeArgs,
+
+    #[command(flatten)]
+    peers: peers::PeerArgs,
 
     /// With --out-point peer: the other end is in this network namespace
     #[arg(long, value_name = "NAME|PATH|PID")]
@@ -177,6 +188,16 @@ enum DelayClock {
     Tsc,
 }
 
+impl DelayClock {
+    fn choice(self) -> ClockChoice {
+        match self {
+            Self::Auto => ClockChoice::Auto,
+            Self::Ktime => ClockChoice::Ktime,
+            Self::Tsc => ClockChoice::Tsc,
+        }
+    }
+}
+
 /// The CPUs to load; `None` for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadChoice {
@@ -200,6 +221,8 @@ pub struct DelayPlan {
     pub live: LivePlan,
     /// The capture to read.
     pub file: Option<PathBuf>,
+    /// Sessions with other hosts, in the place of interfaces of this one.
+    pub sessions: Option<SessionsPlan>,
     /// Measure only the packets that match.
     pub filter: Option<FilterSource>,
     /// Longest time to measure.
@@ -226,6 +249,9 @@ pub struct DelayPlan {
 
 impl DelayArgs {
     pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
+        if let Some(interface) = self.peers.serve.clone() {
+            return self.into_reflector(interface);
+        }
         let course = match (self.entry, self.exit, self.reflect, self.rtt) {
             (Some(entry), Some(exit), ..) => match self.mirror {
                 Some((to, from)) => MeasuredPath::Mirrored {
@@ -242,12 +268,20 @@ impl DelayArgs {
             },
             (_, _, Some(interface), _) => MeasuredPath::Reflected(interface),
             (_, _, _, Some(interface)) => MeasuredPath::RoundTrip(interface),
-            _ => return Err(conflict("give --in and --out, --reflect or --rtt")),
+            // Which interface it is follows from the way to the peer.
+            _ => MeasuredPath::RoundTrip(String::new()),
         };
+        let sessions = (!self.peers.to.is_empty()).then(|| self.peers.sessions());
+        let sessions = sessions.transpose().map_err(|what| conflict(&what))?;
         if self.window.is_zero() {
             return Err(conflict("--window must be longer than 0"));
         }
         let filter = self.filter.into_source();
+        if sessions.is_some() && filter.is_some() {
+            return Err(conflict(
+                "a session has no filter: its packets are those that are sent",
+            ));
+        }
         if self.file.is_some() && filter.is_some() {
             return Err(conflict(
                 "a file is filtered before: tscap convert FILE -w OUT.pcapng EXPRESSION",
@@ -274,11 +308,7 @@ impl DelayArgs {
             matched_by,
             window: self.window,
             capacity: self.max_packets,
-            clock: match self.clock {
-                DelayClock::Auto => ClockChoice::Auto,
-                DelayClock::Ktime => ClockChoice::Ktime,
-                DelayClock::Tsc => ClockChoice::Tsc,
-            },
+            clock: self.clock.choice(),
             filter: None,
             ring_bytes: self.ring_size,
             keeps_packets: self.pcapng.is_some(),
@@ -287,6 +317,7 @@ impl DelayArgs {
         Ok(Plan::Delay(Box::new(DelayPlan {
             live,
             file: self.file,
+            sessions,
             filter,
             duration: self.duration,
             load: self.load,
@@ -303,6 +334,20 @@ impl DelayArgs {
                 Verbosity::Normal
             },
         })))
+    }
+
+    fn into_reflector(self, interface: String) -> Result<Plan, clap::Error> {
+        if self.count.is_some() || self.report.is_some() || self.filter.into_source().is_some() {
+            return Err(conflict(
+                "a reflector takes no --count, --report or filter: it answers until it is told to \
+                 stop",
+            ));
+        }
+        let clock = self.clock.choice();
+        let ends = (self.duration, self.json);
+        let namespace = self.scope.target();
+        let plan = self.peers.reflector(interface, namespace, clock, ends);
+        Ok(Plan::Reflect(Box::new(plan)))
     }
 }
 

@@ -130,6 +130,14 @@ const ALL: &[(&str, &[Example])] = &[
                 "tscap delay --in eth0 --out eth1 --report delay.html udp",
                 "of UDP, with a page for a browser",
             ),
+            (
+                "tscap delay --serve eth0",
+                "answers the test packets of another host",
+            ),
+            (
+                "tscap delay --to 192.0.2.7 --duration 10",
+                "there and back, with bounds each way",
+            ),
         ],
     ),
     (

@@ -36,7 +36,9 @@ pub use clock::{ClockArgs, ClockPlan};
 pub use compare::{CompareArgs, ComparePlan, ObserverPlan};
 pub use convert::{ConvertArgs, ConvertPlan};
 pub use counters::{CountersArgs, CountersPlan};
-pub use delay::{DelayArgs, DelayPlan, LoadChoice, ParallelChoice};
+pub use delay::{
+    DelayArgs, DelayPlan, LoadChoice, ParallelChoice, PeerName, ReflectorPlan, SessionsPlan,
+};
 pub use doctor::{DoctorArgs, DoctorPlan, FixChoice};
 pub use extcap::{ExtcapPlan, config as extcap_config, value_of as extcap_value};
 pub use filter::{FilterForm, FilterSource};
@@ -83,8 +85,10 @@ pub enum Plan {
     Convert(ConvertPlan),
     /// Measure what counters are like.
     Counters(CountersPlan),
-    /// Measure delays between two interfaces.
+    /// Measure delays between two interfaces, or to another host.
     Delay(Box<DelayPlan>),
+    /// Answer the test packets of another host.
+    Reflect(Box<ReflectorPlan>),
     /// Send test frames.
     Generate(Box<GenPlan>),
     /// Answer test frames.

@@ -2,10 +2,14 @@
 //!
 //! - `alignment`: how far the clocks of two hosts are apart, with a bound;
 //! - `reflector`: the session-reflector;
-//! - `sender`: the session-sender.
+//! - `sender`: the session-sender;
+//! - `serve`: the reflector at an interface, with the programs that stamp for it.
 
 mod alignment;
 pub mod reflector;
 pub mod sender;
+mod serve;
+
+pub use serve::{ServePlan, Served, Serving};
 
 pub use alignment::{AlignBy, Aligned, Alignment, Exchange, OneWay};

@@ -1,7 +1,10 @@
 //! `tscap delay`.
 
+mod key_file;
 mod live;
 mod packets;
+pub(super) mod serve;
+mod sessions;
 mod table;
 
 use std::fs::File;
@@ -36,6 +39,9 @@ pub(super) fn run(plan: &DelayPlan) -> Result<Exit, Failure> {
         filter,
         ..plan.live.clone()
     };
+    if let Some(asked) = &plan.sessions {
+        return measuring::run(&shown, sessions::session(plan, &live, asked));
+    }
     match &plan.file {
         None => measuring::run(&shown, live::session(plan, &live, correction)),
         Some(path) => measuring::run(&shown, of_file(plan, &live, path, correction)),

@@ -4,6 +4,7 @@ mod figures;
 mod histogram;
 mod paper;
 mod sentences;
+mod sessions;
 mod tables;
 mod view;
 
@@ -13,15 +14,17 @@ use super::layout::Importance;
 use super::table::Table;
 use sentences::{account, certificate, certified_briefly, names, spot};
 use tscap_base::text::numbers::counted;
-use tscap_delay::schema::{Exit, Measurement, Passage};
+use tscap_delay::schema::{Exit, Measurement, Passage, PeerSession};
 use view::{View, passage_names, views};
 
 /// What was measured: warnings, the delays, the account, what is known of the maximum and the
 /// slowest packets; last where and how. With all of it each passage by itself, and the papers'
 /// figures.
 pub fn document(measurements: &[&Measurement]) -> Document {
-    let passages: Vec<String> = passage_names(measurements).concat();
-    let title = format!("Delay, packet by packet: {}", passages.join(", "));
+    let passages = passage_names(measurements).concat().into_iter();
+    let sessions = measurements.iter().flat_map(|it| &it.sessions);
+    let ways: Vec<String> = passages.chain(sessions.map(sessions::name)).collect();
+    let title = format!("Delay, packet by packet: {}", ways.join(", "));
     let mut document = Document::new(title, "Delay, packet by packet");
     let is_one = measurements.len() == 1;
     for (measurement, name) in measurements.iter().zip(names(measurements)) {
@@ -55,6 +58,15 @@ fn add_brief_text(document: &mut Document, measurements: &[&Measurement]) {
                 _ => document.add(Shown::Brief, Section::Titled(name, account)),
             }
         }
+    }
+    for session in measurements.iter().flat_map(|it| &it.sessions) {
+        let mut said = sessions::account(session);
+        said.extend(sessions::variation(session));
+        said.extend(sessions::clocks(session).into_iter().take(1));
+        document.add_all(
+            Shown::Brief,
+            [Section::Gap, Section::Sentences(FLUSH, said)],
+        );
     }
     document.importance(Importance::Detail);
     let first = || views.iter().filter(|view| view.is_first);
@@ -94,6 +106,14 @@ fn add_text(document: &mut Document, measurements: &[&Measurement]) {
             let accounts = Section::Sentences(INDENTED, accounts);
             document.add_all(Shown::Whole, [Section::Gap, accounts]);
         }
+        for session in &measurement.sessions {
+            document.add(Shown::Whole, Section::Title(sessions::name(session)));
+            let delays = tables::session(session).map(Section::Table);
+            document.add_all(Shown::Whole, delays);
+            for (title, said) in session_parts(session) {
+                document.add(Shown::Whole, Section::Titled(title, said));
+            }
+        }
         document.add(Shown::Whole, conditions(measurement));
     }
     if let Some(table) = tables::beside_paper(measurements) {
@@ -102,6 +122,15 @@ fn add_text(document: &mut Document, measurements: &[&Measurement]) {
         let sentences = rows.chain(table.notes).collect();
         document.add(Shown::Whole, Section::Titled(table.title, sentences));
     }
+}
+
+/// What is told of a session beside its delays, each with its title.
+fn session_parts(session: &PeerSession) -> [(String, Vec<String>); 3] {
+    [
+        ("Packets".to_owned(), sessions::account(session)),
+        ("Variation".to_owned(), sessions::variation(session)),
+        ("Clocks".to_owned(), sessions::clocks(session)),
+    ]
 }
 
 fn conditions(measurement: &Measurement) -> Section {
@@ -144,7 +173,13 @@ fn notices(measurements: &[&Measurement]) -> Vec<String> {
         };
         let firsts = measurement.passages.iter();
         let firsts = firsts.filter_map(|passage| passage.exits.first());
-        let matched = counted(firsts.map(|exit| exit.account.matched).sum(), "packet");
+        let matched: u64 = firsts.map(|exit| exit.account.matched).sum();
+        let answered: u64 = measurement
+            .sessions
+            .iter()
+            .map(|it| it.account.answered)
+            .sum();
+        let matched = counted(matched + answered, "packet");
         let warnings = document::notices(&measurement.about, &measurement.warnings, matched);
         let warnings = warnings.into_iter();
         let warnings = warnings.map(move |warning| format!("{name}{warning}"));
@@ -164,6 +199,12 @@ fn drawn(document: &mut Document, measurements: &[&Measurement]) {
     document.page_title("What became of every packet");
     let accounts = tables::accounts(measurements).map(Section::Facts);
     document.add_all(Shown::Page, accounts);
+    for session in measurements.iter().flat_map(|it| &it.sessions) {
+        for (title, said) in session_parts(session) {
+            let title = format!("{}: {}", sessions::name(session), title.to_lowercase());
+            document.add(Shown::Page, Section::Titled(title, said));
+        }
+    }
     document.page_title("Where and how");
     for (measurement, name) in measurements.iter().zip(names(measurements)) {
         let environment = tables::environment(measurement);

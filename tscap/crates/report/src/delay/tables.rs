@@ -4,15 +4,18 @@ use std::time::{Duration, SystemTime};
 
 use super::paper;
 use super::sentences::{account, conditions, method, percent, spot};
+use super::sessions;
 use super::view::{QUEUEING, View, passage_names, views};
 use crate::facts::facts;
 use crate::table::{Table, columns};
 use crate::words::{NOTHING, maybe, number, whole};
 use tscap_base::text::escaped::escaped;
 use tscap_base::text::numbers::grouped;
-use tscap_delay::schema::{Certificate, Delays, Measurement, Passage, Slow};
+use tscap_delay::schema::{Certificate, Delays, Measurement, Passage, PeerSession, Slow};
 
 const BOUND: &str = "±: greatest error of any delay: that of both stamps, and of the clock's rate";
+const SESSION_BOUND: &str = "±: greatest error of any delay: that of the stamps at both hosts, and each \
+                             way that of the alignment of both clocks";
 const UNBOUNDED: &str = "without ±: nothing bounds how far delays are off";
 const RFC8219: &str = "typical, worst case, PDV: latency and its variation by RFC 8219, sections 7.2 \
                        and 7.3.1";
@@ -59,7 +62,9 @@ pub(super) fn briefly(measurements: &[&Measurement]) -> Option<Table> {
         }
     }
     let names = BRIEF.iter().map(|(_, name)| *name);
-    let head: Vec<_> = std::iter::once("exit").chain(names).chain(["±"]).collect();
+    let has_exits = measurements.iter().any(|it| !it.passages.is_empty());
+    let first = if has_exits { "exit" } else { "way" };
+    let head: Vec<_> = std::iter::once(first).chain(names).chain(["±"]).collect();
     Table::figures(title, &head, rows).if_any()
 }
 
@@ -101,6 +106,24 @@ pub(super) fn upright(measurement: &Measurement, passage: &Passage) -> Option<Ta
     let notes = [Some(bound), Some(RFC8219), corrected];
     let notes = notes.into_iter().flatten();
     Some(table(&cells).notes(notes.map(str::to_owned)))
+}
+
+/// Statistics of a session in an upright table.
+pub(super) fn session(session: &PeerSession) -> Option<Table> {
+    let cells = sessions::delays(session);
+    let cells: Vec<_> = cells
+        .map(|(name, delays)| (name, statistics(delays, true)))
+        .collect();
+    let rows = ROWS.iter().enumerate().map(|(index, name)| {
+        let cells = cells.iter().map(|(_, cells)| cells[index].clone());
+        [vec![(*name).to_owned()], cells.collect()].concat()
+    });
+    let head: Vec<_> = std::iter::once("way")
+        .chain(cells.iter().map(|it| it.0))
+        .collect();
+    let table = Table::figures("Delay, ns", &head, rows.collect());
+    let notes = [SESSION_BOUND, RFC8219].map(str::to_owned);
+    (!cells.is_empty()).then(|| table.notes(notes))
 }
 
 /// The columns of [`briefly`], of [`ROWS`], with their names.

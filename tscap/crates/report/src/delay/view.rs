@@ -1,6 +1,7 @@
 //! Measurements taken apart into what tables and figures show a row or a picture of.
 
 use super::sentences::names;
+use super::sessions;
 use tscap_delay::schema::{Delays, Measurement};
 
 /// Delays with their name.
@@ -43,7 +44,12 @@ pub(super) fn passage_names(measurements: &[&Measurement]) -> Vec<Vec<String>> {
 /// All delays: of each passage those of its exits, then the queueing.
 pub(super) fn views<'a>(measurements: &[&'a Measurement]) -> Vec<View<'a>> {
     let mut views = Vec::new();
-    for (measurement, names) in measurements.iter().zip(passage_names(measurements)) {
+    let called = names(measurements);
+    let each = measurements
+        .iter()
+        .zip(passage_names(measurements))
+        .zip(&called);
+    for ((measurement, names), called) in each {
         for (passage, name) in measurement.passages.iter().zip(names) {
             let exits = passage.exits.iter().enumerate();
             let exits = exits.filter_map(|(index, exit)| {
@@ -57,6 +63,19 @@ pub(super) fn views<'a>(measurements: &[&'a Measurement]) -> Vec<View<'a>> {
                 point,
                 delays,
                 is_first,
+            }));
+        }
+        for session in &measurement.sessions {
+            let name = match measurements.len() {
+                1 => sessions::name(session),
+                _ => format!("{called}: {}", sessions::name(session)),
+            };
+            views.extend(sessions::delays(session).map(|(point, delays)| View {
+                measurement,
+                passage: name.clone(),
+                point,
+                delays,
+                is_first: point == "round trip",
             }));
         }
     }

@@ -27,7 +27,7 @@ use tscap_protocol::{
 
 pub use outcome::{Outcome, Outcomes};
 pub use policy::{Policy, Rate};
-pub use socket::{Clock, Reflecting, Socket, Stopper};
+pub use socket::{Clock, Reflecting, Socket, Watch};
 
 /// Octets of the shortest request of TWAMP light: sequence number, timestamp, error estimate (RFC
 /// 5357, appendix I).

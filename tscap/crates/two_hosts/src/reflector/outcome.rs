@@ -70,8 +70,9 @@ impl Outcomes {
         all.filter(|it| it.1 > 0)
     }
 
-    pub(super) fn set(&mut self, outcome: Outcome, count: u64) {
-        self.0[outcome as usize] = count;
+    /// Counts more of one.
+    pub fn add(&mut self, outcome: Outcome, count: u64) {
+        self.0[outcome as usize] += count;
     }
 }
 

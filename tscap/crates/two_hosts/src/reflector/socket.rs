@@ -68,7 +68,7 @@ pub struct Clock(AtomicU32);
 
 /// Watches and stops a reflector that is at work in another thread.
 #[derive(Debug)]
-pub struct Stopper {
+pub struct Watch {
     stop: AtomicBool,
     counts: [AtomicU64; Outcome::ALL.len()],
     overflowed: AtomicU64,
@@ -78,7 +78,7 @@ pub struct Stopper {
 /// A reflector at work. When it is dropped, it ends.
 #[derive(Debug)]
 pub struct Reflecting {
-    shared: Arc<Stopper>,
+    shared: Arc<Watch>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -139,7 +139,7 @@ impl Socket {
     /// # Errors
     /// If there can be no thread.
     pub fn reflect(self, reflector: Reflector, clock: Arc<Clock>) -> io::Result<Reflecting> {
-        let shared = Arc::new(Stopper::new());
+        let shared = Arc::new(Watch::new());
         let mut work = Work {
             socket: self,
             reflector,
@@ -195,7 +195,7 @@ impl Family {
     }
 }
 
-impl Stopper {
+impl Watch {
     fn new() -> Self {
         Self {
             stop: AtomicBool::new(false),
@@ -210,7 +210,7 @@ impl Stopper {
         let mut outcomes = Outcomes::default();
         for outcome in Outcome::ALL {
             let count = self.counts[outcome as usize].load(Ordering::Relaxed);
-            outcomes.set(outcome, count);
+            outcomes.add(outcome, count);
         }
         outcomes
     }
@@ -232,7 +232,7 @@ impl Stopper {
 
 impl Reflecting {
     /// What it does.
-    pub fn watch(&self) -> &Stopper {
+    pub fn watch(&self) -> &Watch {
         &self.shared
     }
 
@@ -245,7 +245,7 @@ impl Reflecting {
     ///
     /// # Errors
     /// What its sockets failed with.
-    pub fn stop(mut self) -> io::Result<Arc<Stopper>> {
+    pub fn stop(mut self) -> io::Result<Arc<Watch>> {
         self.end()?;
         Ok(Arc::clone(&self.shared))
     }
@@ -273,7 +273,7 @@ struct Work {
     socket: Socket,
     reflector: Reflector,
     clock: Arc<Clock>,
-    shared: Arc<Stopper>,
+    shared: Arc<Watch>,
 }
 
 /// What came with a request.
@@ -435,7 +435,7 @@ impl Work {
 }
 
 impl Came {
-    fn take(&mut self, message: &ControlMessageOwned, overflowed: &mut u32, shared: &Stopper) {
+    fn take(&mut self, message: &ControlMessageOwned, overflowed: &mut u32, shared: &Watch) {
         match message {
             ControlMessageOwned::ScmTimestampns(time) => self.at = real(*time),
             ControlMessageOwned::Ipv4PacketInfo(info) => {
