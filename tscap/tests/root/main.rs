@@ -36,5 +36,6 @@ mod stamp;
 mod time;
 mod tools;
 mod tsc;
+mod two_hosts;
 mod wireshark;
 mod writers;

@@ -15,9 +15,6 @@ use tscap_two_hosts::sender::Pacing;
 
 /// The port of a reflector, by default (RFC 8762).
 const PORT: u16 = tscap_protocol::PORT;
-/// Greatest difference of the rates of two clocks, ppm, by default: 500 that the kernel slews by
-/// at most (`MAXFREQ`, include/linux/timex.h), and 100 of two crystals.
-const MAX_DRIFT_PPM: f64 = 600.0;
 
 /// What is measured on this host alone.
 const HERE: [&str; 3] = ["entry", "reflect", "rtt"];
@@ -119,8 +116,9 @@ pub(super) struct PeerArgs {
     align: AlignChoice,
 
     /// Greatest difference of the rates of both clocks, ppm: all bounds of the alignment assume it
-    #[arg(long, value_name = "PPM", conflicts_with_all = REFLECTORS, default_value_t = MAX_DRIFT_PPM, value_parser = drift)]
-    max_drift: f64,
+    /// [default: 100, or 600 if one of them is synchronised, and so may be slewed]
+    #[arg(long, value_name = "PPM", conflicts_with_all = REFLECTORS, value_parser = drift)]
+    max_drift: Option<f64>,
 
     /// The least delays there and back differ by no more than this: the bound of the alignment
     /// by exchanges is half of it then, if that is less
@@ -200,8 +198,8 @@ pub struct SessionsPlan {
     pub key_file: Option<PathBuf>,
     /// What aligns the clocks.
     pub align: AlignBy,
-    /// Greatest difference of the clocks' rates, parts per billion.
-    pub max_drift_ppb: u64,
+    /// Greatest difference of the clocks' rates, parts per billion, if it was given.
+    pub max_drift_ppb: Option<u64>,
     /// Greatest difference of the least delays there and back, ns, if somebody vouches for one.
     pub max_asymmetry_ns: Option<u64>,
 }
@@ -260,7 +258,7 @@ impl PeerArgs {
                 AlignChoice::Exchange => AlignBy::Exchange,
                 AlignChoice::Utc => AlignBy::Utc,
             },
-            max_drift_ppb: (self.max_drift * 1e3).ceil() as u64,
+            max_drift_ppb: self.max_drift.map(|ppm| (ppm * 1e3).ceil() as u64),
             max_asymmetry_ns: self.max_asymmetry.map(ns),
         })
     }
@@ -402,7 +400,7 @@ mod tests {
         let sessions = plan.sessions.unwrap();
         assert_eq!(sessions.peers.len(), 2);
         assert_eq!(sessions.pacing, Pacing::Every(20_000_000));
-        assert_eq!((sessions.dscp, sessions.max_drift_ppb), (46, 20_000));
+        assert_eq!((sessions.dscp, sessions.max_drift_ppb), (46, Some(20_000)));
         assert_eq!(sessions.max_asymmetry_ns, Some(1_000_000));
         assert_eq!(plan.live.count, Some(10));
     }

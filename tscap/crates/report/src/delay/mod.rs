@@ -125,12 +125,13 @@ fn add_text(document: &mut Document, measurements: &[&Measurement]) {
 }
 
 /// What is told of a session beside its delays, each with its title.
-fn session_parts(session: &PeerSession) -> [(String, Vec<String>); 3] {
-    [
+fn session_parts(session: &PeerSession) -> impl Iterator<Item = (String, Vec<String>)> {
+    let parts = [
         ("Packets".to_owned(), sessions::account(session)),
         ("Variation".to_owned(), sessions::variation(session)),
         ("Clocks".to_owned(), sessions::clocks(session)),
-    ]
+    ];
+    parts.into_iter().filter(|(_, said)| !said.is_empty())
 }
 
 fn conditions(measurement: &Measurement) -> Section {

@@ -49,6 +49,9 @@ pub(super) fn method(measurement: &Measurement) -> String {
         Match::Nat => "what neither a router nor NAT changes",
         Match::Reply => "a request and its echo",
     };
+    if method.how == How::Sessions {
+        return format!("{how}; replies were waited for {}", span(method.window_ns));
+    }
     format!(
         "{how}; matched by {matched_by} within {}, of {} at most ({})",
         span(method.window_ns),

@@ -11,7 +11,7 @@ use crate::table::{Table, columns};
 use crate::words::{NOTHING, maybe, number, whole};
 use tscap_base::text::escaped::escaped;
 use tscap_base::text::numbers::grouped;
-use tscap_delay::schema::{Certificate, Delays, Measurement, Passage, PeerSession, Slow};
+use tscap_delay::schema::{Certificate, Delays, How, Measurement, Passage, PeerSession, Slow};
 
 const BOUND: &str = "±: greatest error of any delay: that of both stamps, and of the clock's rate";
 const SESSION_BOUND: &str = "±: greatest error of any delay: that of the stamps at both hosts, and each \
@@ -280,7 +280,8 @@ pub(super) fn beside_paper(measurements: &[&Measurement]) -> Option<Table> {
         vec![view.name(), pair, paper.to_owned()]
     };
     let views = views(measurements).into_iter();
-    let rows = views.filter(|view| view.is_first).map(|view| row(&view));
+    let rows = views.filter(|view| view.is_first && view.measurement.method.how != How::Sessions);
+    let rows = rows.map(|view| row(&view));
     Table::figures(
         "Beside the paper: mean / standard deviation, µs",
         &["passage, exit", "measured", "paper"],

@@ -201,6 +201,11 @@ impl<T> Alignment<T> {
         self.before = None;
     }
 
+    /// From now on the rates may differ by so much; it never becomes less.
+    pub fn raise_max_drift(&mut self, max_drift_ppb: u64) {
+        self.max_drift_ppb = self.max_drift_ppb.max(max_drift_ppb);
+    }
+
     /// How often the peer's clock was seen to be set, or to be slewed faster than the drift
     /// that is allowed.
     pub fn changes(&self) -> u64 {

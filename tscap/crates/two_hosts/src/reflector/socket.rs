@@ -327,7 +327,7 @@ impl Work {
         (request, reply): &mut (Vec<u8>, Vec<u8>),
     ) -> io::Result<bool> {
         let family = &mut self.socket.families[number];
-        let mut control = cmsg_space!(TimeSpec, in6_pktinfo, i32, u32);
+        let mut control = cmsg_space!(TimeSpec, Timestamps, in6_pktinfo, i32, u32);
         let (length, from, came) = {
             let mut parts = [IoSliceMut::new(request)];
             let flags = MsgFlags::empty();

@@ -8,7 +8,7 @@ use tscap_session::Times;
 use tscap_statistics::Distribution;
 
 use super::exchanges::{Answered, Exchanges};
-use super::plan::SenderPlan;
+use super::plan::{FREE_PPB, STEERED_PPB, SenderPlan};
 use super::variation::VariationRecorder;
 use crate::{AlignBy, Aligned, Alignment, Exchange};
 
@@ -34,6 +34,7 @@ pub(super) struct Figures {
     alignment: Alignment<Mark>,
     delays: Delays,
     max_drift_ppb: u64,
+    is_drift_given: bool,
     max_asymmetry_ns: Option<u64>,
     by: AlignBy,
     start: RawStamp,
@@ -84,9 +85,10 @@ pub struct SessionSecond {
 
 impl Figures {
     pub fn new(plan: &SenderPlan, exchanges: Exchanges, start: RawStamp) -> Self {
+        let max_drift_ppb = plan.max_drift_ppb.unwrap_or(FREE_PPB);
         Self {
             exchanges,
-            alignment: Alignment::new(plan.align, plan.max_drift_ppb, plan.max_asymmetry_ns),
+            alignment: Alignment::new(plan.align, max_drift_ppb, plan.max_asymmetry_ns),
             delays: Delays {
                 round_trip: DelayRecorder::new(),
                 forward: DelayRecorder::new(),
@@ -100,7 +102,8 @@ impl Figures {
                 utc_bound_ns: None,
                 size: plan.size,
             },
-            max_drift_ppb: plan.max_drift_ppb,
+            max_drift_ppb,
+            is_drift_given: plan.max_drift_ppb.is_some(),
             max_asymmetry_ns: plan.max_asymmetry_ns,
             by: plan.align,
             start,
@@ -118,6 +121,11 @@ impl Figures {
         let read = |time: Timestamp| time.to_real(error.format, own_real[0], own.tai_offset_s);
         let peer = [read(reply.received), read(reply.timestamp)];
         self.peer_clock = Some(told_by(error));
+        let is_steered = error.synchronised || own.utc_bound_ns.is_some();
+        if is_steered && !self.is_drift_given {
+            self.max_drift_ppb = self.max_drift_ppb.max(STEERED_PPB);
+            self.alignment.raise_max_drift(self.max_drift_ppb);
+        }
         let said_ns = error.bound_ns();
         let peer_utc_ns = error.synchronised.then_some(said_ns);
         let exchange = Exchange {

@@ -25,7 +25,9 @@ use points::SenderPoints;
 use sink::SenderSink;
 use tscap_base::failure::{Context as _, Failure, Hint as _};
 use tscap_capture::{ClockChoice, Event};
-use tscap_clock::{Tracker, TscPath};
+use tscap_clock::{RawStamp, Tracker, TscPath};
+use tscap_common::key::KeyOf;
+use tscap_common::sighting::MOST_KEPT;
 use tscap_delay::schema::{AlignmentReport, PeerSession, SessionAccount};
 use tscap_filter::{Filter, LinkType};
 use tscap_host::random::Random;
@@ -35,7 +37,7 @@ use tscap_network::route;
 use tscap_session::{Draining, EndReason, Live, Machine, Recorded, Session, SessionPlan, Times};
 
 pub use figures::SessionSecond;
-pub use plan::{Pacing, Peer, SenderPlan};
+pub use plan::{FREE_PPB, Pacing, Peer, STEERED_PPB, SenderPlan};
 
 /// Headers in front of a payload: two VLAN tags, IPv6 with some extension headers, UDP.
 const HEADERS: u32 = 22 + 40 + 64 + 8;
@@ -95,9 +97,12 @@ impl SenderPlan {
             ClockChoice::Tsc => (ClockChoice::Tsc, Some(TscPath::Perf)),
             clock => (clock, None),
         };
+        // A reply that is longer than what is kept shows its beginning.
+        let kept = (HEADERS + self.size).min(MOST_KEPT as u32 - 4);
         let plan = SessionPlan {
-            recorded: Recorded::Frames {
-                snaplen: HEADERS + self.size,
+            recorded: Recorded::Keys {
+                of: KeyOf::Bridge,
+                kept: kept.next_multiple_of(4),
             },
             clock,
             tsc_path,
@@ -140,7 +145,8 @@ impl SenderPlan {
                 let exchanges = Exchanges::new(self.mode(), self.key.clone(), *ssid, wait);
                 Figures::new(self, exchanges, beginning.start)
             });
-            SenderSink::new(&ends, figures.collect(), shared, self.size as usize + 1)
+            let longest = (kept - HEADERS) as usize;
+            SenderSink::new(&ends, figures.collect(), shared, longest)
         })?;
         Ok(Running {
             draining,
@@ -214,7 +220,7 @@ impl SenderPlan {
             peer_clock: None,
             alignment: AlignmentReport {
                 by: self.align.name().to_owned(),
-                max_drift_ppb: self.max_drift_ppb,
+                max_drift_ppb: self.max_drift_ppb.unwrap_or(FREE_PPB),
                 max_asymmetry_ns: self.max_asymmetry_ns,
                 bound_ns: None,
                 median_bound_ns: None,
@@ -316,8 +322,10 @@ impl Running {
                  or as unasked may be among them (--ring-size)"
             ));
         }
+        let mut sink = ended.sink;
+        sink.take_until(RawStamp::NEVER, &times);
         let accounted: u64 = losses.iter().map(|it| it.total()).sum();
-        let sessions = ended.sink.sessions.into_iter();
+        let sessions = sink.sessions.into_iter();
         let sessions = sessions.zip(self.begun).zip(&self.sending);
         let sessions: Vec<_> = sessions
             .map(|((figures, begun), sending)| {

@@ -50,8 +50,9 @@ pub struct SenderPlan {
     pub wait: Duration,
     /// What aligns the clocks.
     pub align: AlignBy,
-    /// Greatest difference of the clocks' rates, parts per billion.
-    pub max_drift_ppb: u64,
+    /// Greatest difference of the clocks' rates, parts per billion; `None` for [`FREE_PPB`], and
+    /// [`STEERED_PPB`] once one of them says that it is synchronised.
+    pub max_drift_ppb: Option<u64>,
     /// Greatest difference of the least delays there and back that somebody vouches for, ns.
     pub max_asymmetry_ns: Option<u64>,
     /// The clock of the stamps.
@@ -59,6 +60,12 @@ pub struct SenderPlan {
     /// Ring of each CPU, bytes; `None` for the default.
     pub ring_bytes: Option<usize>,
 }
+
+/// Two crystals: each is within 50 ppm, as they are sold for computers.
+pub const FREE_PPB: u64 = 100_000;
+/// The same, and the fastest that the kernel slews a clock by its frequency (`MAXFREQ`,
+/// include/linux/timex.h).
+pub const STEERED_PPB: u64 = FREE_PPB + 500_000;
 
 impl SenderPlan {
     /// Whether packets are authenticated.

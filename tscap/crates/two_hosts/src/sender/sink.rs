@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 
 use tscap_clock::{RawStamp, Tracker};
 use tscap_common::hook::Direction;
-use tscap_programs::ring::Block;
+use tscap_programs::ring::KeyRecord;
 use tscap_protocol::{ErrorEstimate, TimeFormat};
 use tscap_references::ntp::Datagram;
-use tscap_session::{ClockChange, Frames, Progress, Sink, Times};
+use tscap_session::{ClockChange, Keys, Progress, Sink, Times};
 use tscap_time::timex::KernelClock;
 
 use super::figures::{Figures, OwnClock, SessionSecond};
@@ -28,6 +28,17 @@ pub(super) struct SenderSink {
     own: OwnClock,
     until_asked: u32,
     longest: usize,
+    /// What came out of the rings, which are read one behind the other: a packet may be in
+    /// another one than its reply.
+    held: Vec<Held>,
+}
+
+/// A packet, or its reply.
+struct Held {
+    at: RawStamp,
+    session: usize,
+    direction: Direction,
+    payload: Vec<u8>,
 }
 
 impl SenderSink {
@@ -53,6 +64,32 @@ impl SenderSink {
             },
             until_asked: 0,
             longest,
+            held: Vec::new(),
+        }
+    }
+
+    /// Takes what was stamped before `until`, in the order of time.
+    pub fn take_until(&mut self, until: RawStamp, times: &Times) {
+        let mut held = std::mem::take(&mut self.held);
+        held.sort_by_key(|it| (it.at, it.direction == Direction::In));
+        let settled = held.partition_point(|it| it.at < until);
+        self.held = held.split_off(settled);
+        for Held {
+            at,
+            session,
+            direction,
+            payload,
+        } in held
+        {
+            let figures = &mut self.sessions[session];
+            match direction {
+                Direction::Out => figures.exchanges.sent(&payload, at),
+                Direction::In => {
+                    if let Some(answered) = figures.exchanges.received(&payload, at) {
+                        figures.take(&answered, &self.own, times);
+                    }
+                }
+            }
         }
     }
 
@@ -74,7 +111,7 @@ impl SenderSink {
 impl Sink for SenderSink {
     const THREAD: &'static str = "sessions";
     const WAITS: bool = true;
-    type Records = Frames;
+    type Records = Keys;
     type Latest = Vec<SessionSecond>;
 
     fn begin(&mut self, tracker: &Tracker) {
@@ -88,32 +125,28 @@ impl Sink for SenderSink {
         };
     }
 
-    fn take(&mut self, _: usize, block: Block<'_>, times: &Times) {
-        let stamp = block.raw_stamp();
-        let Some(datagram) = Datagram::of(block.data(), self.longest) else {
+    fn take(&mut self, _: usize, record: KeyRecord<'_>, _: &Times) {
+        let Some(datagram) = Datagram::of(record.kept, self.longest) else {
             return;
         };
-        let direction = block.slot().direction();
+        let direction = record.slot.direction();
         let (peer, own) = match direction {
             Direction::In => (datagram.from, datagram.to),
             Direction::Out => (datagram.to, datagram.from),
         };
         let ends = (peer.ip(), peer.port(), own.port());
-        let Some(number) = self.by_ends.get(&ends) else {
-            return;
-        };
-        let figures = &mut self.sessions[*number];
-        match direction {
-            Direction::Out => figures.exchanges.sent(datagram.payload, stamp),
-            Direction::In => {
-                if let Some(answered) = figures.exchanges.received(datagram.payload, stamp) {
-                    figures.take(&answered, &self.own, times);
-                }
-            }
+        if let Some(session) = self.by_ends.get(&ends) {
+            self.held.push(Held {
+                at: record.stamp,
+                session: *session,
+                direction,
+                payload: datagram.payload.to_vec(),
+            });
         }
     }
 
-    fn settled(&mut self, until: RawStamp, _: &Times) {
+    fn settled(&mut self, until: RawStamp, times: &Times) {
+        self.take_until(until, times);
         for figures in &mut self.sessions {
             figures.exchanges.close_until(until);
         }
