@@ -68,6 +68,8 @@ pub struct Answer {
     pub asks_to_follow_up: bool,
     session: Option<SessionId>,
     sequence: u32,
+    /// T3 by this process, which is before it leaves.
+    at: RealNs,
 }
 
 /// A session-reflector, without its socket.
@@ -130,9 +132,10 @@ impl Reflector {
         // What became of them is in their flags.
         reflect(extensions, sequences, &reflection, self.policy.key.as_ref());
         let time = |real| Timestamp::of(real, TimeFormat::Ntp, 0);
+        let left = now();
         let answer = Reply {
             sequence,
-            timestamp: time(now()),
+            timestamp: time(left),
             error: clock.error,
             ssid: request.ssid,
             received: time(arrival.at),
@@ -150,12 +153,15 @@ impl Reflector {
             asks_to_follow_up,
             session,
             sequence,
+            at: left,
         })
     }
 
-    /// A reply has left, as the kernel says.
+    /// A reply has left, as the kernel says. What is before it was made is another one's.
     pub fn left(&mut self, answer: &Answer, at: RealNs) {
-        if let Some(session) = &answer.session {
+        if let Some(session) = &answer.session
+            && at >= answer.at
+        {
             let told = FollowUp {
                 sequence: answer.sequence,
                 timestamp: Timestamp::of(at, TimeFormat::Ntp, 0),

@@ -391,6 +391,13 @@ impl Work {
         }
         let packet = &reply[..answer.length];
         if send(&family.socket, packet, arrival, interface).is_err() {
+            // Nobody knows whether the kernel has numbered it: its numbers begin anew.
+            family.stamped = Stamped::default();
+            let _ = setsockopt(
+                &family.socket,
+                sockopt::Timestamping,
+                &TimestampingFlag::empty(),
+            );
             return Outcome::NotSent;
         }
         family.stamped.sent(answer);
