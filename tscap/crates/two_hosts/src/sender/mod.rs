@@ -259,8 +259,7 @@ impl Live for Running {
         makes_files: bool,
         on_event: &mut dyn FnMut(Event),
     ) -> Result<(), Failure> {
-        self.draining
-            .give_up_privileges(Vec::new(), makes_files, on_event)
+        self.draining.give_up_privileges(makes_files, on_event)
     }
 
     fn supervise(&mut self, on_event: &mut dyn FnMut(Event)) -> Option<EndReason> {
