@@ -174,6 +174,24 @@ complete -c tscap -n "__fish_tscap_using_subcommand delay" -l ring-size -d 'Ring
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l netns -d 'The interfaces are in this network namespace: a name of ip netns, a path, or the number of a process' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l container -d 'The interfaces are in the network namespace of this container: its name, or its id or the beginning of that (Docker, Podman, containerd, CRI-O)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l pod -d 'The interfaces are in the network namespace of this pod of Kubernetes on this node' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l to -d 'Send test packets to a session-reflector (RFC 8762, also TWAMP-light) on another host, and measure the delay there and back; more than once for several' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l serve -d 'Be a session-reflector at this interface: answer the test packets of tscap delay --to and of others' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l port -d 'Port of the reflector' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l address -d 'Answer at this address of the interface only' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l allow -d 'Answer these sources only; more than once for several [default: private and link-local addresses]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l max-rate -d 'Packets a second that are answered, of each source; of all together ten times as many' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l max-sessions -d 'Sessions that are remembered; of others nothing is answered' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l ssid -d 'Session identifier of what is sent [default: by chance]; with --serve of what is answered, more than once for several [default: all]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l key-file -d 'Authenticate packets by the key in this file, 32 to 128 hexadecimal digits, which only its owner may read' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l rate -d 'Packets a second of each session' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l poisson -d 'Send by a Poisson process with this mean gap' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l size -d 'Octets of a test packet, without the headers of IP and UDP [default: 64, or with a key 152]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l dscp -d 'Differentiated services code point of test packets: a number, or a name (ef, af41, cs5)' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l align -d 'What aligns the clocks of both hosts' -r -f -a "both\t'What exchanges and UTC both allow'
+exchange\t'The packets themselves, there and back: to half of a round trip'
+utc\t'What both hosts\' clocks say of their error against UTC'"
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l max-drift -d 'Greatest difference of the rates of both clocks, ppm: all bounds of the alignment assume it [default: 100, or 600 if one of them is synchronised, and so may be slewed]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l max-asymmetry -d 'The least delays there and back differ by no more than this: the bound of the alignment by exchanges is half of it then, if that is less' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l peer-netns -d 'With --out-point peer: the other end is in this network namespace' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l duration -d 'Stop after this time: seconds, or with units (1m30s)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -s c -l count -d 'Stop when so many packets are matched' -r
@@ -187,6 +205,8 @@ complete -c tscap -n "__fish_tscap_using_subcommand delay" -s f -d 'The same, in
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -s F -d 'Read the expression from this file' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l filter-bytecode -d 'Take only the frames that match a compiled filter in this file, as tcpdump -ddd prints it: needs no libpcap here' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l both -d 'Also measure the other way'
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l stateless -d 'Keep nothing of sessions: replies have the sequence number of their request, and loss has no direction'
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l twamp-light -d 'Also answer requests of 14 octets, by 44'
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -s v -l verbose -d 'Print all of the result: also the ten slowest packets, figures of RFC 8219, the whole machine, and the paper\'s figures beside'
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l json -d 'Print JSON objects, one a line: each second, and the result'
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -s q -l quiet -d 'No table while it runs'
@@ -313,6 +333,7 @@ tsc:kernel\t'The kernel\'s own kfunc, bpf_get_cpu_time_counter; in no released k
 tsc:module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
 tsc:module-ordered\t'The same module\'s ordered read'
 tsc:perf\t'A perf event (kernel 6.16)'"
+complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l send-times -d 'Write the send time and its Error Estimate into unauthenticated test packets of STAMP (RFC 8762) and TWAMP Light that this host sends from or to these UDP ports, at most 16' -r
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l duration -d 'Stop after this time: seconds, or with units (1m30s)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l json -d 'Write one JSON object a line to standard output: ready, progress every second, steps of the clock, summary'
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -s h -l help -d 'Print help (see more with \'--help\')'

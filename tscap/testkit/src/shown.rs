@@ -40,6 +40,8 @@ pub enum Runner {
     Service,
     /// `tests/root/stamp/documents.rs`
     Stamp,
+    /// `tests/root/two_hosts/documents.rs`
+    TwoHosts,
     /// `tests/root/wireshark/documents.rs`
     Wireshark,
     /// Nothing, for this reason.
@@ -86,6 +88,7 @@ pub fn runner(line: &str) -> Option<Runner> {
         | ["tscap", "report", "--paper", "compare.json", ..]
         | ["tscap", "compare", ..] => Runner::Compare,
         ["tscap", "report", "counters.json", ..] | ["tscap", "counters", ..] => Runner::Counters,
+        ["tscap", "delay", "--serve" | "--to", ..] => Runner::TwoHosts,
         ["tscap", "report", "router.json", ..] | ["tscap", "delay", ..] => Runner::Delay,
         ["tscap", "report", "voip.json", ..] | ["tscap", "qos", ..] => Runner::Qos,
         ["tscap", "report", "loss.json", ..]

@@ -13,3 +13,8 @@ mod serve;
 pub use serve::{ServePlan, Served, Serving};
 
 pub use alignment::{AlignBy, Aligned, Alignment, Exchange, OneWay};
+
+/// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

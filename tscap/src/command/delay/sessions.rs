@@ -268,13 +268,13 @@ mod tests {
                 bound_ns: Some(26_200_000),
             }],
         };
-        let told = lines(&second, 0);
-        assert_eq!(told.len(), 2);
+        let lines_said = lines(&second, 0);
+        assert_eq!(lines_said.len(), 2);
         assert!(
-            told.iter().all(|line| line.chars().count() < 80),
-            "{told:?}"
+            lines_said.iter().all(|line| line.chars().count() < 80),
+            "{lines_said:?}"
         );
-        let words: Vec<_> = told[1].split_whitespace().collect();
+        let words: Vec<_> = lines_said[1].split_whitespace().collect();
         let expected = [
             "12",
             "100",

@@ -2,6 +2,7 @@
 //! with peers whose clock is scripted. Needs root.
 
 mod abuse;
+mod documents;
 mod scripted;
 mod sessions;
 

@@ -54,10 +54,10 @@ impl Peer {
         let wait = Duration::from_millis(20);
         socket.set_read_timeout(Some(wait)).expect("a time limit");
         let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
+        let asked_to_stop = Arc::clone(&stop);
         let thread = thread::spawn(move || {
             let mut packet = [0; 2_000];
-            while !told.load(Ordering::Relaxed) {
+            while !asked_to_stop.load(Ordering::Relaxed) {
                 let Ok((length, from)) = socket.recv_from(&mut packet) else {
                     continue;
                 };

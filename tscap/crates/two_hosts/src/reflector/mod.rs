@@ -162,12 +162,12 @@ impl Reflector {
         if let Some(session) = &answer.session
             && at >= answer.at
         {
-            let told = FollowUp {
+            let reported = FollowUp {
                 sequence: answer.sequence,
                 timestamp: Timestamp::of(at, TimeFormat::Ntp, 0),
                 method: tscap_protocol::Method::Software as u8,
             };
-            self.sessions.follow_up(session, told);
+            self.sessions.follow_up(session, reported);
         }
     }
 
@@ -179,7 +179,7 @@ impl Reflector {
     /// What anybody can forge comes first, and costs least.
     fn admit(&mut self, arrival: &Arrival<'_>, at: Instant) -> Result<(), Outcome> {
         let port = arrival.from.port();
-        // Two reflectors would answer each other for ever.
+        // Two reflectors would answer each other without end.
         if port == self.policy.port || port == tscap_protocol::PORT || port == 0 {
             return Err(Outcome::FromReflector);
         }

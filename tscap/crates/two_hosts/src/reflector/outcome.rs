@@ -37,7 +37,7 @@ outcomes! {
     NotSent        "not_sent"        "The kernel did not take the reply."
     Short          "short"           "Fewer octets than a test packet has."
     Corrupt        "corrupt"         "The multiplier of its Error Estimate is 0."
-    FromReflector  "from_reflector"  "It came from the port of a reflector: they would answer each other for ever."
+    FromReflector  "from_reflector"  "It came from the port of a reflector: they would answer each other without end."
     NotToOne       "not_to_one"      "It was sent to a broadcast or multicast address."
     NotFromOne     "not_from_one"    "Its source is the address of no single host."
     NotAllowed     "not_allowed"     "Its source may not be answered (--from)."

@@ -83,9 +83,9 @@ impl Sessions {
         Ok((sequence, session.follow_up.take()))
     }
 
-    pub fn follow_up(&mut self, id: &SessionId, told: FollowUp) {
+    pub fn follow_up(&mut self, id: &SessionId, reported: FollowUp) {
         if let Some(session) = self.all.get_mut(id) {
-            session.follow_up = Some(told);
+            session.follow_up = Some(reported);
         }
     }
 

@@ -146,7 +146,7 @@ impl Socket {
             clock,
             shared: Arc::clone(&shared),
         };
-        let thread = std::thread::Builder::new().name("reflector".into());
+        let thread = std::thread::Builder::new().name("tscap-reflector".into());
         let thread = thread.spawn(move || {
             caps::keep_only(&[])?;
             work.run()
@@ -416,12 +416,12 @@ impl Work {
             let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
             let mut nothing = [0; 1];
             let mut parts = [IoSliceMut::new(&mut nothing)];
-            let told = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut control), flags);
-            let Ok(told) = told else {
+            let reported = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut control), flags);
+            let Ok(reported) = reported else {
                 return;
             };
             let (mut at, mut id) = (None, None);
-            for message in told.cmsgs().into_iter().flatten() {
+            for message in reported.cmsgs().into_iter().flatten() {
                 match message {
                     ControlMessageOwned::ScmTimestampsns(times) => at = real(times.system),
                     ControlMessageOwned::Ipv4RecvErr(error, _)
@@ -433,7 +433,7 @@ impl Work {
                     _ => {}
                 }
             }
-            let answer = id.and_then(|id| family.stamped.told(id));
+            let answer = id.and_then(|id| family.stamped.reported(id));
             if let (Some(at), Some(answer)) = (at, answer) {
                 self.reflector.left(&answer, at);
             }
@@ -485,7 +485,7 @@ impl Stamped {
     }
 
     /// The reply of that number; those before it are not told any more.
-    fn told(&mut self, id: u32) -> Option<Answer> {
+    fn reported(&mut self, id: u32) -> Option<Answer> {
         while let Some((number, answer)) = self.untold.pop_front() {
             let behind = id.wrapping_sub(number).cast_signed();
             if behind == 0 {

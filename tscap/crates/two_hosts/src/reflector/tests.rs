@@ -303,9 +303,9 @@ fn the_reply_before_is_followed_up() {
     assert_eq!(tscap_protocol::Tlvs::of(&reply[44..]).follow_up(), None);
     reflector.left(&found, RealNs(T3.0 + 900));
     let second = answer(&mut reflector, &arrival(&asks(1))).unwrap();
-    let told = tscap_protocol::Tlvs::of(&second[44..]).follow_up().unwrap();
+    let reported = tscap_protocol::Tlvs::of(&second[44..]).follow_up().unwrap();
     let expected = Timestamp::of(RealNs(T3.0 + 900), TimeFormat::Ntp, 0);
-    assert_eq!((told.sequence, told.timestamp), (0, expected));
+    assert_eq!((reported.sequence, reported.timestamp), (0, expected));
     // It was told.
     let third = answer(&mut reflector, &arrival(&asks(2))).unwrap();
     assert_eq!(tscap_protocol::Tlvs::of(&third[44..]).follow_up(), None);

@@ -111,7 +111,7 @@ impl PacketSocket {
             error: AtomicU16::new(error.to_bits()),
         });
         let theirs = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("session-sender".into());
+        let thread = std::thread::Builder::new().name("tscap-to".into());
         let thread = thread.spawn(move || {
             // Best effort: it sends from a socket that is open.
             let _ = caps::keep_only(&[]);

@@ -109,7 +109,7 @@ impl SenderSink {
 }
 
 impl Sink for SenderSink {
-    const THREAD: &'static str = "sessions";
+    const THREAD: &'static str = "tscap-sessions";
     const WAITS: bool = true;
     type Records = Keys;
     type Latest = Vec<SessionSecond>;

@@ -49,7 +49,7 @@ impl VariationRecorder {
         let difference = (arrived_ns - arrived_before) - apart;
         let difference = difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         self.ipdv.add(difference);
-        let drift = u128::from(apart.unsigned_abs()) * u128::from(max_drift_ppb);
+        let drift = apart.unsigned_abs() * u128::from(max_drift_ppb);
         let drift_ns = drift.div_ceil(1_000_000_000);
         let bound = u128::from(2 * error_ns) + drift_ns;
         self.bound_ns = self.bound_ns.max(u64::try_from(bound).unwrap_or(u64::MAX));
