@@ -40,5 +40,6 @@ pub mod shown;
 pub mod stamped_udp;
 pub mod tcpdump;
 pub mod terminal;
+pub mod test_packets;
 pub mod tun;
 pub mod wait;

@@ -57,6 +57,8 @@ pub const SEND: &str = "send";
 pub const DATAGRAMS: &str = "datagrams";
 /// The first argument of this program as a socket that is given receive times.
 pub const STAMPED: &str = "stamped";
+/// The first argument of this program as a session-reflector whose replies get send times.
+pub const REPLIES: &str = "replies";
 /// The first argument of this program as a runner of filters.
 pub const FILTERS: &str = "filters";
 /// The first argument of this program as a measurement that timers interrupt.

@@ -48,6 +48,7 @@ fn main() -> ExitCode {
             Some(agent::DATAGRAMS) => others::send_datagrams(arguments),
             Some(agent::OTHERS) => others::hold(arguments),
             Some(agent::STAMPED) => checks::stamp::exchange(arguments),
+            Some(agent::REPLIES) => checks::stamp::reply_from(arguments),
             Some(agent::FILTERS) => checks::filter::run(arguments),
             Some(agent::INTERRUPTED) => checks::causes::interrupted(),
             _ => agent::serve(),

@@ -5,6 +5,7 @@ mod beside;
 mod documents;
 mod forwarded;
 mod refused;
+mod send_times;
 mod times;
 
 use serde_json::Value;

@@ -101,6 +101,7 @@ checks![
     qos::by_layers,
     stamp::of_a_socket,
     stamp::forwarded_by_fq,
+    stamp::send_times,
     stamps::by_default,
     stamps::of_any_snaplen,
     stamps::ktime,

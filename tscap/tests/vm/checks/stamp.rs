@@ -6,9 +6,12 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns};
 use tscap_base::kernel_files::KernelFiles;
+use tscap_protocol::{PORT, TimeFormat};
+use tscap_testkit::capture::LIMIT;
 use tscap_testkit::stamped_udp::StampedUdp;
+use tscap_testkit::test_packets::{Sent, reply};
 
-use crate::agent::{PROGRAM, STAMPED, TC, TSCAP};
+use crate::agent::{PROGRAM, REPLIES, STAMPED, TC, TSCAP};
 use crate::guest::Guest;
 use crate::machine::{Processor, Rig};
 
@@ -37,8 +40,8 @@ const FAR: &str = "/tmp/far";
 pub fn exchange(mut arguments: impl Iterator<Item = String>) {
     let mut next = || arguments.next().expect("address, receiver, sender");
     let (address, receiver, sender) = (next(), next(), next());
-    let receiver = bound_in(&receiver, address);
-    let udp = StampedUdp::of(bound_in(&sender, "0.0.0.0".into()), receiver);
+    let receiver = bound_in(&receiver, (address, 0));
+    let udp = StampedUdp::of(bound_in(&sender, ("0.0.0.0".into(), 0)), receiver);
     for exchange in udp.exchanges(MANY) {
         exchange.is_within(BOUND_NS);
         let took_ns = exchange.received.0 - exchange.sent.0;
@@ -46,12 +49,35 @@ pub fn exchange(mut arguments: impl Iterator<Item = String>) {
     }
 }
 
-fn bound_in(process: &str, address: String) -> UdpSocket {
+/// In the guest: replies from one address to another, each in the namespace of the process with a
+/// number, which all get their times.
+pub fn reply_from(mut arguments: impl Iterator<Item = String>) {
+    let mut socket = |port| {
+        let mut next = || arguments.next().expect("address and process, twice");
+        let (address, process) = (next(), next());
+        bound_in(&process, (address, port))
+    };
+    let (sender, receiver) = (socket(PORT), socket(0));
+    let there = receiver.local_addr().expect("an address");
+    sender.connect(there).expect("connect");
+    receiver.set_read_timeout(Some(LIMIT)).expect("a limit");
+    for sequence in 0..MANY as u32 {
+        let packet = reply(sequence, 44, TimeFormat::Ntp);
+        let sent = Sent::by(&packet, || {
+            sender.send(&packet).expect("send a packet");
+        });
+        let mut arrived = [0; 64];
+        let length = receiver.recv(&mut arrived).expect("receive a packet");
+        sent.has_its_time(&arrived[..length]);
+    }
+}
+
+fn bound_in(process: &str, address: (String, u16)) -> UdpSocket {
     let path = KernelFiles::live().proc(format!("{process}/ns/net"));
     let bound = thread::spawn(move || {
         let netns = File::open(path).expect("a namespace");
         setns(netns, CloneFlags::CLONE_NEWNET).expect("enter it");
-        UdpSocket::bind((address, 0)).expect("bind")
+        UdpSocket::bind(address).expect("bind")
     });
     bound.join().expect("a socket")
 }
@@ -105,4 +131,27 @@ pub fn forwarded_by_fq(rig: &Rig) {
     guest.must(&[TC, "qdisc", "replace", "dev", "vc", "root", "fq"]);
     let far = String::from_utf8(guest.read(FAR)).expect("a number");
     stamped(guest, "ktime", &near, ("10.10.0.2", far.trim()));
+}
+
+/// In replies of another program, with either clock of the kernel.
+pub fn send_times(rig: &Rig) {
+    let machine = rig.boot_on(Processor::ConstantTsc, &[]);
+    let guest = &machine.guest;
+    let near = pair(guest);
+    let stamping = [TSCAP, "stamp", "-i", "va", "--send-times", "862"];
+    if !is_at_least(guest, (6, 6)) {
+        let refused = guest.start(&stamping).wait();
+        refused.failure(1, &["no tcx", "Linux 6.6"]);
+        return;
+    }
+    for clock in ["ktime", "tai"] {
+        let options = ["--clock", clock, "--json"];
+        let running = guest.start(&[&stamping[..], &options].concat()).ready();
+        guest.must(&[PROGRAM, REPLIES, "10.9.0.1", "1", "10.9.0.2", &near]);
+        let finished = running.stop();
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        let said = finished.end.expect("a summary");
+        assert_eq!(said["send_times"]["written"], MANY, "{said}");
+        assert_eq!(said["adds_up"], true, "{said}");
+    }
 }

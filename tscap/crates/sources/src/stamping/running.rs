@@ -167,7 +167,7 @@ impl Running {
             let now = self.tracker.stamp_at(&cross, cross.mono[1]);
             let line = self.tracker.convert().line(now);
             let kernel = KernelClock::read().ok();
-            self.error_estimate = self.estimate(kernel.as_ref());
+            self.error_estimate = estimate(self.host_bound_ns(), kernel.as_ref());
             self.stamper.publish(&Published {
                 line,
                 tai_offset_s: kernel.map_or(0, |clock| clock.tai_offset_s),
@@ -176,15 +176,6 @@ impl Running {
             });
         }
         seen
-    }
-
-    /// The Error Estimate of times by the line that is published now: the error against this
-    /// host's clock and, where the kernel says one, that of this clock against UTC.
-    fn estimate(&self, kernel: Option<&KernelClock>) -> ErrorEstimate {
-        let utc_bound_ns = kernel.and_then(KernelClock::utc_bound_ns);
-        // A time of the packet is rounded, too.
-        let bound_ns = self.host_bound_ns() + 1 + utc_bound_ns.unwrap_or(0);
-        ErrorEstimate::covering(bound_ns, utc_bound_ns.is_some(), TimeFormat::Ntp)
     }
 
     /// The Error Estimate that packets get now.
@@ -262,5 +253,46 @@ impl Running {
             host_bound_ns: self.host_bound_ns(),
             steps: self.tracker.steps(),
         })
+    }
+}
+
+/// The Error Estimate of times that are off from this host's clock by `host_bound_ns` at most:
+/// with what the kernel says of this clock against UTC, where it says anything.
+fn estimate(host_bound_ns: u64, kernel: Option<&KernelClock>) -> ErrorEstimate {
+    let utc_bound_ns = kernel.and_then(KernelClock::utc_bound_ns);
+    // The time in a packet is rounded, too.
+    let bound_ns = host_bound_ns + 1 + utc_bound_ns.unwrap_or(0);
+    ErrorEstimate::covering(bound_ns, utc_bound_ns.is_some(), TimeFormat::Ntp)
+}
+
+#[cfg(test)]
+mod tests {
+    use tscap_time::timex::Leap;
+
+    use super::*;
+
+    #[test]
+    fn an_error_estimate_is_the_sum_of_what_is_known() {
+        let kernel = |synchronised| KernelClock {
+            synchronised,
+            max_error_ns: 1_000_000,
+            est_error_ns: 0,
+            tai_offset_s: 37,
+            frequency_ppb: 0,
+            tick_ppb: 0,
+            leap: Leap::None,
+        };
+        for (kernel, least_ns, synchronised) in [
+            (None, 71, false),
+            (Some(kernel(false)), 71, false),
+            (Some(kernel(true)), 1_000_071, true),
+        ] {
+            let estimate = estimate(70, kernel.as_ref());
+            let said_ns = estimate.bound_ns();
+            let most_ns = least_ns + least_ns / 100 + 2;
+            assert!((least_ns..=most_ns).contains(&said_ns), "{estimate:?}");
+            assert_eq!(estimate.synchronised, synchronised);
+            assert_eq!(estimate.format, TimeFormat::Ntp);
+        }
     }
 }
