@@ -262,6 +262,10 @@ const ALL: &[(&str, &[Example])] = &[
                 "by another clock, for an hour",
             ),
             (
+                "tscap stamp -i eth0 --send-times 862",
+                "also writes send times into the packets of a STAMP reflector",
+            ),
+            (
                 "tscap stamp -i eth0 --json",
                 "tells each second how many frames were stamped",
             ),

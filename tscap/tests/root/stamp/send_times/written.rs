@@ -60,9 +60,10 @@ fn any_length_from_fourteen_octets_on() {
     outcomes(&running.stop(), 2 * lengths.count(), &[]);
 }
 
-/// An extension header of IPv6 that is so many octets long, with options that are padding.
-fn padding(octets: usize) -> Ipv6RawExtHeader {
-    header(octets, [1, octets as u8 - 4])
+/// An extension header of IPv6 that is so many octets long, with an option of experiments (RFC
+/// 4727) that receivers skip. Of padding Linux takes seven octets at most.
+fn option(octets: usize) -> Ipv6RawExtHeader {
+    header(octets, [0x1e, octets as u8 - 4])
 }
 
 /// One that begins with these two octets behind its length.
@@ -80,19 +81,19 @@ fn headers_before_that_of_udp_are_passed_over() {
     let socket = PacketSocket::open(&bench.rx);
     let extensions = [
         Ipv6Extensions {
-            destination_options: Some(padding(8)),
+            destination_options: Some(option(8)),
             ..Ipv6Extensions::default()
         },
         Ipv6Extensions {
-            hop_by_hop_options: Some(padding(16)),
-            destination_options: Some(padding(24)),
+            hop_by_hop_options: Some(option(16)),
+            destination_options: Some(option(24)),
             ..Ipv6Extensions::default()
         },
         // Of type 0 with no segments left, which the receiver passes over.
         Ipv6Extensions {
             routing: Some(Ipv6RoutingExtensions {
                 routing: header(24, [0, 0]),
-                final_destination_options: Some(padding(8)),
+                final_destination_options: Some(option(8)),
             }),
             ..Ipv6Extensions::default()
         },
