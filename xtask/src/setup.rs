@@ -41,7 +41,8 @@ pub fn main(args: &Args) -> Result<()> {
 
 /// Installs what the tests need.
 pub fn tests() -> Result<()> {
-    packages(&["demo", "test"])
+    packages(&["demo", "test"])?;
+    crates(&["crate"])
 }
 
 /// Installs what the checks in virtual machines need besides. Their kernels are
@@ -151,6 +152,21 @@ fn packages(tiers: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Builds those packages of `tiers` whose programs are missing, from crates.io, to where root's
+/// programs are looked for. Not optimised: that would take twice as long.
+fn crates(tiers: &[&str]) -> Result<()> {
+    for (package, mut programs) in lines(tiers) {
+        if programs.all(|program| sh::find(program).is_some()) {
+            println!("setup: {package} is installed");
+            continue;
+        }
+        let mut install = cargo();
+        install.args(["install", package, "--locked", "--debug"]);
+        sh::run(install.args(["--root", "/usr/local"]))?;
+    }
+    Ok(())
+}
+
 fn install(missing: &[&str]) -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
         bail!(
@@ -203,7 +219,9 @@ mod tests {
     use super::*;
     use crate::paths;
 
-    const TIERS: [&str; 7] = ["base", "demo", "test", "ebpf", "vm", "dist", "bare"];
+    const TIERS: [&str; 8] = [
+        "base", "demo", "test", "crate", "ebpf", "vm", "dist", "bare",
+    ];
 
     /// What starts a program: by name, on this machine, in a namespace.
     const STARTS: [&str; 4] = ["Command::new(", ".must(", ".command(", ".exec("];

@@ -27,7 +27,7 @@ struct Ready<'a> {
     is_ordered: bool,
     host_bound_ns: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    send_times: Vec<u16>,
+    send_time_ports: Vec<u16>,
 }
 
 #[derive(Serialize)]
@@ -112,8 +112,8 @@ fn say_ready(plan: &StampPlan, running: &Running, console: &mut Console) {
     let (interface, path) = (plan.stamping.interface.as_str(), running.path());
     let (clock, function) = (path.source().name(), path.function());
     let (is_ordered, bound) = (path.is_ordered(), running.host_bound_ns());
-    let send_times: Vec<_> = plan.stamping.send_times.ports().collect();
-    let ports: Vec<_> = send_times.iter().map(u16::to_string).collect();
+    let send_time_ports: Vec<_> = plan.stamping.send_times.ports().collect();
+    let ports: Vec<_> = send_time_ports.iter().map(u16::to_string).collect();
     console.event(
         "ready",
         VERSION,
@@ -123,7 +123,7 @@ fn say_ready(plan: &StampPlan, running: &Running, console: &mut Console) {
             function,
             is_ordered,
             host_bound_ns: bound,
-            send_times,
+            send_time_ports,
         },
     );
     console.say(&format!(

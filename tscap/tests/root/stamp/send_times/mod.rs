@@ -3,6 +3,7 @@
 
 mod left_alone;
 mod packets;
+mod peer;
 mod written;
 
 use serde_json::Value;
@@ -39,7 +40,11 @@ fn sending(bench: &Bench) -> Capture {
     let running = plan.with(["--clock", "ktime", "--send-times", &ports]);
     let running = running.start();
     let ready = running.wait_event("ready");
-    assert_eq!(ready["send_times"], serde_json::json!([PORT]), "{ready}");
+    assert_eq!(
+        ready["send_time_ports"],
+        serde_json::json!([PORT]),
+        "{ready}"
+    );
     running
 }
 
