@@ -112,6 +112,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "hook",
             "egress-point",
             "hw-stamps",
+            "send-times",
             "keep-raw",
             "force",
             "send-times",
