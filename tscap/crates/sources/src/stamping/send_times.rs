@@ -41,11 +41,6 @@ impl SendTimes {
         self.0.iter().map(|(port, _)| *port)
     }
 
-    /// Whether no packet gets a send time.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// As the program has them.
     pub(super) fn entries(&self) -> Vec<u32> {
         let ends = |end| match end {
