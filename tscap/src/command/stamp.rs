@@ -143,9 +143,10 @@ fn say_ready(plan: &StampPlan, running: &Running, console: &mut Console) {
 
 /// An Error Estimate, and what it is against.
 fn estimate(ns: u64, synchronised: bool) -> String {
-    let against = match synchronised {
-        true => "UTC",
-        false => "this host's clock, which is not synchronised",
+    let against = if synchronised {
+        "UTC"
+    } else {
+        "this host's clock, which is not synchronised"
     };
     format!("{} ns to {against}", grouped(ns))
 }
