@@ -59,7 +59,8 @@ fn used(folder: &Path) -> BTreeSet<String> {
         .filter_map(|line| line.strip_prefix("tscap-"));
     let names = names.filter_map(|line| line.split(['.', ' ']).next());
     let names = names.filter(|it| *it != "common");
-    names.map(String::from).collect()
+    // A folder is named as Rust names the crate.
+    names.map(|it| it.replace('-', "_")).collect()
 }
 
 #[test]

@@ -119,10 +119,6 @@ const ALL: &[(&str, &[Example])] = &[
                 "through this machine, live",
             ),
             (
-                "tscap delay --in eth0 --out eth1 --match nat",
-                "where addresses are changed on the way",
-            ),
-            (
                 "tscap delay --file out.pcapng --in eth0 --out eth1",
                 "of a capture of both interfaces",
             ),

@@ -115,7 +115,6 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "send-times",
             "keep-raw",
             "force",
-            "send-times",
             "clock-log",
             "time-base",
             "leap-seconds",
