@@ -152,7 +152,7 @@ fn packages(tiers: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Builds those packages of `tiers` whose programs are missing, from crates.io, to where root's
+/// Builds the crates of `tiers` whose programs are missing, to where root's
 /// programs are looked for. Not optimised: that would take twice as long.
 fn crates(tiers: &[&str]) -> Result<()> {
     for (package, mut programs) in lines(tiers) {

@@ -135,7 +135,8 @@ impl Plan {
         match self {
             Self::Capture(plan) => plan.acts(),
             Self::Generate(plan) if plan.is_beyond_tests => vec![PrivilegedTask::Send],
-            Self::Stamp(_) => vec![PrivilegedTask::Stamp],
+            // A reflector's programs stamp what the whole interface receives.
+            Self::Stamp(_) | Self::Reflect(_) => vec![PrivilegedTask::Stamp],
             _ => Vec::new(),
         }
     }

@@ -389,6 +389,9 @@ mod tests {
         assert_eq!(plan.allowed.len(), 2);
         assert_eq!(plan.ssids, [5, 6]);
         assert_eq!((plan.max_rate, plan.is_stateless), (10_000, false));
+        // Its programs change what other programs receive.
+        let acts = Plan::Reflect(plan).acts();
+        assert_eq!(acts, [tscap_live::membership::PrivilegedTask::Stamp]);
     }
 
     #[test]
