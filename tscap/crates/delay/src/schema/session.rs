@@ -62,6 +62,9 @@ pub struct SessionAccount {
     /// Not answered, and nobody knows which way it was lost: the reflector keeps no state, or has
     /// answered nothing later.
     pub undecided: u64,
+    /// Runs of packets that were not answered in time, each between two that were.
+    #[serde(default)]
+    pub loss_periods: u64,
     /// The queueing discipline of this host dropped it, or it could not be sent.
     pub not_left: u64,
     /// Its only reply was not to be used, by reason.

@@ -88,6 +88,8 @@ pub struct Exchanges {
     account: SessionAccount,
     /// Not answered, with one behind it that was, and without.
     missing: [u64; 2],
+    /// The latest that was closed was not answered.
+    is_missing: bool,
     peer: PeerNumbers,
 }
 
@@ -115,6 +117,7 @@ impl Exchanges {
             revived: 0,
             account: SessionAccount::default(),
             missing: [0; 2],
+            is_missing: false,
             peer: PeerNumbers::default(),
         }
     }
@@ -314,11 +317,15 @@ impl Exchanges {
         self.first += 1;
         match (open.answered, open.rejected, open.sent) {
             (Some(_), ..) => {
+                self.is_missing = false;
                 self.missing[0] += std::mem::take(&mut self.missing[1]);
             }
             (None, Some(reject), _) => count(&mut self.account.rejected, reject),
             (None, None, Some(_)) => {
                 self.missing[1] += 1;
+                if !std::mem::replace(&mut self.is_missing, true) {
+                    self.account.loss_periods += 1;
+                }
                 if self.given_up.len() == MOST_GIVEN_UP {
                     self.given_up.pop_first();
                 }

@@ -103,7 +103,7 @@ fn loss_has_a_direction_where_the_peer_counts() {
     // Those behind the last reply may have been lost either way.
     let lost = [account.lost_forward, account.lost_back, account.undecided];
     assert_eq!(lost, [3, 2, 2]);
-    assert_eq!(account.stateful, Some(true));
+    assert_eq!((account.stateful, account.loss_periods), (Some(true), 4));
     let account = played(&path, false);
     let lost = [account.lost_forward, account.lost_back, account.undecided];
     assert_eq!((account.answered, lost), (4, [0, 0, 7]));
