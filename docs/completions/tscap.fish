@@ -285,7 +285,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand qos" -l flow -d 'What a flow
 rtp\t'Addresses, ports and synchronisation source of RTP over UDP'
 dscp\t'The DSCP of the IP header'
 gen\t'Run and flow of tscap gen'"
-complete -c tscap -n "__fish_tscap_using_subcommand qos" -l max-flows -d 'Flows at a time; to make room for more, the longest idle one is ended. The default of 16,384 takes up to 50 MiB, with --flow rtp 67 MiB, with --flow gen 205 MiB' -r
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l max-flows -d 'Flows at a time; to make room for more, the longest idle one is ended. The default of 16,384 takes up to 50 MiB, with --flow rtp 67 MiB, with --flow gen 206 MiB' -r
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l rtp-clock -d 'Clock rate of RTP\'s payload types that have no fixed one, Hz; of one type: 96:48000' -r
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l sort -d 'What comes first' -r -f -a "packets\t'The flow of the most packets'
 jitter\t'That of the greatest jitter; of flows without send times, of the greatest standard deviation of inter-arrival times'

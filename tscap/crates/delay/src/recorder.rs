@@ -8,11 +8,9 @@ use tscap_clock::RealNs;
 use tscap_statistics::{Distribution, Summary};
 use tscap_streams::Ends;
 
-mod bins;
 mod first;
 mod intervals;
 
-use bins::Bins;
 use first::FirstPackets;
 use intervals::Intervals;
 
@@ -57,7 +55,7 @@ pub struct Latest {
     pub mean_ns: f64,
 }
 
-/// The delays of a passage so far. Memory: 0.2 MB, and as much as two
+/// The delays of a passage so far. Memory: 0.1 MB, and as much as two
 /// distributions may take, 0.8 MB each at most.
 #[derive(Debug)]
 pub struct DelayRecorder {
@@ -65,7 +63,6 @@ pub struct DelayRecorder {
     earlier: Distribution,
     latest: Distribution,
     certificate: Certificate,
-    bins: Bins,
     intervals: Intervals,
     first: FirstPackets,
     slowest: Vec<Slow>,
@@ -84,7 +81,6 @@ impl DelayRecorder {
             earlier: Distribution::new(),
             latest: Distribution::new(),
             certificate: Certificate::new(),
-            bins: Bins::new(),
             intervals: Intervals::new(),
             first: FirstPackets::new(),
             slowest: Vec::with_capacity(SLOWEST + 1),
@@ -96,7 +92,6 @@ impl DelayRecorder {
         let delay_ns = packet.delay_ns;
         self.latest.add(delay_ns);
         self.certificate.add(delay_ns);
-        self.bins.add(delay_ns);
         self.intervals.add(packet.at_ns, delay_ns);
         self.first.add(packet.at_ns, delay_ns);
         let is_slow = match self.slowest.get(SLOWEST - 1) {
@@ -147,7 +142,7 @@ impl DelayRecorder {
             bound_ns,
             certificate: self.certificate.finish(bound_ns),
             slowest: self.slowest,
-            histogram: self.bins.finish(summary.min, summary.max),
+            histogram: all.bins(),
             series: self.intervals.finish(),
             first: self.first.finish(),
             summary,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tscap_common::key::KeyOf;
 
 use tscap_results::envelope::Envelope;
+pub use tscap_statistics::Bin;
 use tscap_statistics::Summary;
 
 pub use session::{AlignmentReport, PeerClock, PeerSession, SessionAccount, Variation};
@@ -277,17 +278,6 @@ pub struct Slow {
     /// it is IP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
-}
-
-/// A range of delays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bin {
-    /// The least in it, ns.
-    pub from_ns: i64,
-    /// The greatest in it, ns.
-    pub to_ns: i64,
-    /// How many there are.
-    pub n: u64,
 }
 
 /// An interval of time.

@@ -4,13 +4,13 @@ use super::gen_stream::{Arrival, GenFigures, GenStream};
 use super::key::FlowKey;
 use super::look::Carries;
 use super::rtp::{ClockRates, Rtp};
-use super::schema::{FlowBy, FlowReport, Place, SortOrder};
+use super::schema::{Figures, FlowBy, FlowReport, Place, SortOrder};
 use super::sequence::Sequence;
 use super::series::Series;
 use super::tcp::Bytes;
-use super::values::Values;
 use tscap_clock::interval_ns;
 use tscap_clock::{CounterReport, RawStamp, TaiNs};
+use tscap_statistics::Distribution;
 use tscap_streams::{DelayBasis, HostMoment};
 
 /// A packet as the flows take it in.
@@ -46,7 +46,7 @@ pub(super) struct Flow {
     first_bytes: u64,
     /// The latest stamp, which is not that of the last packet where the clock went back.
     latest: RawStamp,
-    inter_arrival: Values,
+    inter_arrival: Distribution,
     went_back: u64,
     series: Series,
     carried: Carried,
@@ -75,7 +75,7 @@ impl Flow {
             bytes: packet.origlen.into(),
             first_bytes: packet.origlen.into(),
             latest: packet.stamp,
-            inter_arrival: Values::unsigned(),
+            inter_arrival: Distribution::fixed(),
             went_back: 0,
             series,
             carried: match carries {
@@ -96,10 +96,10 @@ impl Flow {
             FlowBy::Rtp => size_of::<Rtp>() + Sequence::HEAP_BYTES,
             FlowBy::Dscp => 0,
             FlowBy::Gen => {
-                size_of::<GenStream>() + Sequence::HEAP_BYTES + 2 * Values::heap_bytes(true)
+                size_of::<GenStream>() + Sequence::HEAP_BYTES + 2 * Distribution::fixed_bytes(true)
             }
         };
-        size_of::<Self>() + Values::heap_bytes(false) + carried
+        size_of::<Self>() + Distribution::fixed_bytes(false) + carried
     }
 
     /// Takes in a packet that is not the first.
@@ -186,7 +186,10 @@ impl Flow {
         let seconds = duration as f64 / 1e9;
         let per_s = |amount: u64| (duration > 0).then(|| amount as f64 / seconds);
         let bound = |longest: u64| place.intervals.bound_ns(longest);
-        let inter_arrival = self.inter_arrival.figures(0, bound);
+        let inter_arrival = self
+            .inter_arrival
+            .summary()
+            .map(|it| Figures::of(it, bound));
         let longest = inter_arrival.map_or(0, |it| it.max_ns.unsigned_abs());
         let delay_bound = match &place.delays {
             DelayBasis::Clocks {

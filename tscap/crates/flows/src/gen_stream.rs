@@ -4,9 +4,9 @@ use tscap_common::stream::StreamHeader;
 
 use super::schema::{Figures, Ipdv, Jitter};
 use super::sequence::Sequence;
-use super::values::Values;
 use tscap_clock::interval_ns;
 use tscap_clock::{CounterReport, RawStamp, TaiNs};
+use tscap_statistics::{Distribution, Summary};
 use tscap_streams::{HostMoment, SenderClock, path_delay_ns, signed_difference, unwrapped_counter};
 
 /// A packet's arrival.
@@ -33,9 +33,9 @@ struct Came {
 pub(super) struct GenStream {
     pub sequence: Sequence,
     /// None before the first.
-    delays: Option<Values>,
+    delays: Option<Distribution>,
     sender: SenderClock,
-    variation: Values,
+    variation: Distribution,
     tsc_pairs: u64,
     tai_pairs: u64,
     /// The latest one that is no copy, and its number.
@@ -60,7 +60,7 @@ impl GenStream {
             sequence: Sequence::new(),
             delays: None,
             sender: SenderClock::default(),
-            variation: Values::signed(),
+            variation: Distribution::fixed_near(0),
             tsc_pairs: 0,
             tai_pairs: 0,
             latest: None,
@@ -82,7 +82,9 @@ impl GenStream {
         };
         if let Some(tai) = arrival.tai {
             let delay = path_delay_ns(header.tai, tai);
-            let delays = self.delays.get_or_insert_with(|| Values::near(delay));
+            let delays = self
+                .delays
+                .get_or_insert_with(|| Distribution::fixed_near(delay));
             delays.add(delay);
         }
         self.sender.take(header, arrival.host);
@@ -141,18 +143,19 @@ impl GenStream {
         let of_pair = interval_bound(longest_interval).filter(|_| is_here || self.tai_pairs == 0);
         let of_pair = of_pair.map(|bound| bound.saturating_add(1));
         let delays = self.delays.as_ref();
-        let least = delays
-            .and_then(|it| it.figures(0, |_| None))
-            .map(|it| it.min_ns);
+        let figures = |of: Summary, bound_ns| Figures::of(of, |_| bound_ns);
+        // Both delays have the error.
+        let of_two = delay_bound.map(|it| 2 * it);
         let n = self.variation.n();
         GenFigures {
-            delay: delays.and_then(|it| it.figures(0, |_| delay_bound)),
-            // Both delays have the error.
+            delay: delays
+                .and_then(Distribution::summary)
+                .map(|it| figures(it, delay_bound)),
             pdv: delays
-                .zip(least)
-                .and_then(|(it, least)| it.figures(least, |_| delay_bound.map(|it| 2 * it))),
-            ipdv: self.variation.figures(0, |_| of_pair).map(|figures| Ipdv {
-                figures,
+                .and_then(Distribution::above_least)
+                .map(|it| figures(it, of_two)),
+            ipdv: self.variation.summary().map(|it| Ipdv {
+                figures: figures(it, of_pair),
                 tsc_pairs: self.tsc_pairs,
                 tai_pairs: self.tai_pairs,
             }),

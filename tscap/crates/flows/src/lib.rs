@@ -20,7 +20,6 @@ pub mod schema;
 mod sequence;
 mod series;
 mod tcp;
-mod values;
 
 pub use flow::Packet;
 pub use flows::{FlowOptions, Flows, PlaceClock};

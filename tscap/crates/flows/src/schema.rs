@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 pub use super::account::{Account, Evicted};
 use tscap_results::envelope::Envelope;
+pub use tscap_statistics::Bin;
+use tscap_statistics::Summary;
 use tscap_streams::DelayBasis;
 
 /// Version of the object.
@@ -210,6 +212,25 @@ pub struct Figures {
     pub bound_ns: Option<u64>,
 }
 
+impl Figures {
+    /// Of values each of which may be off by what `bound_ns` says of the greatest magnitude, ns.
+    pub(crate) fn of(summary: Summary, bound_ns: impl Fn(u64) -> Option<u64>) -> Self {
+        let longest = summary.min.unsigned_abs().max(summary.max.unsigned_abs());
+        Self {
+            n: summary.n,
+            min_ns: summary.min,
+            mean_ns: summary.mean,
+            sd_ns: summary.sd,
+            p50_ns: summary.p50,
+            p90_ns: summary.p90,
+            p99_ns: summary.p99,
+            p99_9_ns: summary.p99_9,
+            max_ns: summary.max,
+            bound_ns: bound_ns(longest),
+        }
+    }
+}
+
 /// Variation of the delay of neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ipdv {
@@ -306,17 +327,6 @@ pub struct Retransmissions {
     /// Gaps in the bytes that were forgotten, since there were more than 8 at a time: what
     /// fills them later counts as seen again.
     pub gaps_forgotten: u64,
-}
-
-/// A range of times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bin {
-    /// The least in it, ns.
-    pub from_ns: i64,
-    /// The greatest in it, ns.
-    pub to_ns: i64,
-    /// How many there are.
-    pub n: u64,
 }
 
 /// An interval of time.

@@ -9,11 +9,13 @@
 mod distribution;
 mod line;
 mod order;
+mod ranges;
 mod spread;
 
 pub use distribution::{BEYOND, Distribution, Summary, ValueRange};
 pub use line::least_squares;
 pub use order::{at_rank, mean, median, quantile, trimmed_mean};
+pub use ranges::Bin;
 pub use spread::Spread;
 
 /// The examples of README.md are tests.

@@ -261,7 +261,7 @@ fn the_memory_of_a_flow_is_small() {
         (FlowBy::FiveTuple, 3_200),
         (FlowBy::Dscp, 3_200),
         (FlowBy::Rtp, 4_288),
-        (FlowBy::Gen, 13_120),
+        (FlowBy::Gen, 13_200),
     ] {
         let bytes = flows(by, 1).options.memory_bytes();
         assert!(bytes <= most, "{by:?}: {bytes}");

@@ -6,9 +6,9 @@ use super::passages::{MOST_LAYERS, Passage};
 use super::schema::{FlowResidences, OwnPrograms, Residence};
 use crate::key::FlowId;
 use crate::look::{Look, look};
-use crate::schema::FlowBy;
-use crate::values::Values;
+use crate::schema::{Figures, FlowBy};
 use tscap_programs::hook::Layer;
+use tscap_statistics::Distribution;
 
 /// Number of the flow that takes what is of no other.
 const OTHERS: u32 = 0;
@@ -52,7 +52,7 @@ struct Flow {
 #[derive(Clone, Debug, Default)]
 struct Times {
     /// None yet of a flow whose packets don't get there.
-    values: Option<Values>,
+    values: Option<Distribution>,
     went_back: u64,
     /// What tscap's own programs took of all values together, and the most of one, ns.
     own_ns: u64,
@@ -92,7 +92,7 @@ impl FlowTable {
 
     /// Memory that `max_flows` take at most, bytes.
     pub fn most_bytes(max_flows: usize) -> usize {
-        let times = MOST_LAYERS * (size_of::<Times>() + Values::heap_bytes(false));
+        let times = MOST_LAYERS * (size_of::<Times>() + Distribution::fixed_bytes(false));
         // Of a name of two IPv6 addresses; the index as it grows.
         max_flows * (size_of::<Flow>() + times + 128 + 2 * size_of::<(FlowId, u64)>())
     }
@@ -154,14 +154,16 @@ impl FlowTable {
         let residences = spans(self.layers.len()).zip(&flow.times);
         let residences = residences.map(|((from, to), times)| {
             let values = times.values.as_ref();
-            let histogram = values.filter(|_| has_histogram).map(Values::bins);
+            let histogram = values.filter(|_| has_histogram).map(Distribution::bins);
             let (from, to) = (self.layers[from], self.layers[to]);
             // What the packet would have taken without tscap is less by its programs' time.
             let bound_ns = self.bound_from(from) + times.most_own_ns;
             Residence {
                 from,
                 to,
-                figures: values.and_then(|it| it.figures(0, |_| Some(bound_ns))),
+                figures: values
+                    .and_then(Distribution::summary)
+                    .map(|it| Figures::of(it, |_| Some(bound_ns))),
                 own_programs: values.map(|it| OwnPrograms {
                     mean_ns: times.own_ns as f64 / it.n() as f64,
                     greatest_ns: times.most_own_ns,
@@ -210,7 +212,7 @@ impl Times {
             self.went_back += 1;
             return;
         }
-        self.values.get_or_insert_with(Values::unsigned).add(ns);
+        self.values.get_or_insert_with(Distribution::fixed).add(ns);
         self.own_ns += own_ns;
         self.most_own_ns = self.most_own_ns.max(own_ns);
     }

@@ -85,7 +85,7 @@ pub fn assemble(
             cpu: conditions.cpu,
             checkpoint: Checkpoint {
                 path: CHECKPOINT.into(),
-                own: own.clone(),
+                own,
                 resolution_ns,
             },
             causes_unknown: conditions.causes_unknown,
