@@ -697,7 +697,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__gen)
-            opts="-i -c -q -v -h --interface --pattern --size --gap --rate --flat-out --bulks --line-rate --count --duration --flows --vlan --ipv6 --src --dst --dst-port --src-mac --dst-mac --sender --cpu --yes-send-here --read --echo --port --address --quiet --verbose --json --help"
+            opts="-i -c -q -v -h --interface --pattern --size --gap --rate --flat-out --bulks --line-rate --count --duration --flows --vlan --ipv6 --src --dst --dst-port --src-mac --dst-mac --sender --cpu --yes-send-here --echo --port --address --quiet --verbose --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -776,10 +776,6 @@ _tscap() {
                     return 0
                     ;;
                 --cpu)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --read)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

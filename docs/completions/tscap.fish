@@ -231,7 +231,6 @@ complete -c tscap -n "__fish_tscap_using_subcommand gen" -l sender -d 'How to se
 native\t'Native XDP frames, made in the kernel: veth only, up to about 3.4 kB'
 packet\t'An AF_PACKET socket: any Ethernet interface'"
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l cpu -d 'CPU to send from [default: the first one allowed]' -r
-complete -c tscap -n "__fish_tscap_using_subcommand gen" -l read -d 'Read this capture and say what became of the frames: loss, duplication, reordering, path delay' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l port -d 'UDP port that --echo answers on [default: 9, as of --dst-port]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l address -d 'Address that --echo answers on [default: all]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l flat-out -d 'Send as fast as possible. 16 frames share a stamp, as the kernel passes them on'
@@ -240,8 +239,8 @@ complete -c tscap -n "__fish_tscap_using_subcommand gen" -l ipv6 -d 'IPv6 rather
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l yes-send-here -d 'Send into an interface that is neither veth nor tap: frames reach a real network'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l echo -d 'Answer UDP packets rather than send: a program in user space that gives each back to its sender unchanged, on all addresses (--ipv6: those of IPv6)'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -s q -l quiet -d 'No live line, and one line for each step'
-complete -c tscap -n "__fish_tscap_using_subcommand gen" -s v -l verbose -d 'Also print how frames are sent; with --read, all figures of each stream'
-complete -c tscap -n "__fish_tscap_using_subcommand gen" -l json -d 'Write one JSON object a line to standard output: ready, progress every second, sent after each step, summary; with --read, the report'
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -s v -l verbose -d 'Also print how frames are sent'
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -l json -d 'Write one JSON object a line to standard output: ready, progress every second, sent after each step, summary'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l size -d 'Frame sizes in bytes, from the Ethernet header to the end of the payload, without the frame check sequence: 64,512 or 64..1500/100' -r
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l gap -d 'Send with these gaps, byte times on a line of --line-rate: 12 or 12,100,1000' -r
@@ -285,7 +284,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand qos" -l flow -d 'What a flow
 rtp\t'Addresses, ports and synchronisation source of RTP over UDP'
 dscp\t'The DSCP of the IP header'
 gen\t'Run and flow of tscap gen'"
-complete -c tscap -n "__fish_tscap_using_subcommand qos" -l max-flows -d 'Flows at a time; to make room for more, the longest idle one is ended. The default of 16,384 takes up to 50 MiB, with --flow rtp 67 MiB, with --flow gen 206 MiB' -r
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l max-flows -d 'Flows at a time; to make room for more, the longest idle one is ended. The default of 16,384 takes up to 50 MiB, with --flow rtp 67 MiB, with --flow gen 242 MiB; streams in a file may take more' -r
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l rtp-clock -d 'Clock rate of RTP\'s payload types that have no fixed one, Hz; of one type: 96:48000' -r
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l sort -d 'What comes first' -r -f -a "packets\t'The flow of the most packets'
 jitter\t'That of the greatest jitter; of flows without send times, of the greatest standard deviation of inter-arrival times'

@@ -30,7 +30,6 @@ mod restore;
 mod service;
 mod signals;
 mod stamp;
-mod streams;
 mod terminal;
 mod whole_file;
 
@@ -79,11 +78,6 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Echo(plan) => generate::echo(&plan),
         Plan::Extcap(plan) => extcap::run(&plan),
         Plan::Generate(plan) => generate::run(&plan),
-        Plan::ReadStreams {
-            file,
-            verbose,
-            json,
-        } => streams::run(&file, verbose, json),
         Plan::Loss(plan) => loss::run(&plan),
         Plan::Merge(plan) => signals::whole_or_nothing(move || merge::run(&plan)),
         Plan::Prediction(plan) => loss::answer(&plan),

@@ -90,6 +90,7 @@ pub fn runner(line: &str) -> Option<Runner> {
         ["tscap", "report", "counters.json", ..] | ["tscap", "counters", ..] => Runner::Counters,
         ["tscap", "delay", "--serve" | "--to", ..] => Runner::TwoHosts,
         ["tscap", "report", "router.json", ..] | ["tscap", "delay", ..] => Runner::Delay,
+        ["tscap", "qos", "--flow", "gen", "out.pcapng"] => Runner::Generator,
         ["tscap", "report", "voip.json", ..] | ["tscap", "qos", ..] => Runner::Qos,
         ["tscap", "report", "loss.json", ..]
         | ["tscap", "report", "--paper", "loss.json", ..]

@@ -160,7 +160,7 @@ const ALL: &[(&str, &[Example])] = &[
             ),
             ("tscap gen -i veth0 --pattern voip --count 50", "as a call"),
             (
-                "tscap gen --read out.pcapng",
+                "tscap qos --flow gen out.pcapng",
                 "tells what became of test frames in a capture",
             ),
         ],

@@ -102,8 +102,8 @@ fn help_of(arg: &Arg) -> String {
     format!("{}\n", command.render_long_help())
 }
 
-/// Options that are a part of another one now, and how that is written.
-const RENAMED: [(&str, &str); 2] = [
+/// Options that are a part of another one now, or of another command, and how that is written.
+const RENAMED: [(&str, &str); 3] = [
     (
         "tsc-path",
         "the way to the TSC is a part of the clock: --clock tsc:PATH, such as --clock tsc:perf",
@@ -111,6 +111,10 @@ const RENAMED: [(&str, &str); 2] = [
     (
         "poll",
         "the time between two requests is a part of the reference: --reference ntp:HOST,poll=TIME",
+    ),
+    (
+        "read",
+        "what became of test frames in a capture is told by: tscap qos --flow gen FILE",
     ),
 ];
 
@@ -126,6 +130,8 @@ pub(super) fn with_advice(mut error: clap::Error) -> clap::Error {
             .iter()
             .find(|(old, _)| missing.iter().any(|it| it.strip_prefix("--") == Some(old)))
     {
+        // One that is spelt alike is none that is meant.
+        error.remove(ContextKind::SuggestedArg);
         let tip = StyledStr::from(*now);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
@@ -189,6 +195,8 @@ mod tests {
             ("stamp -i a --tsc-path perf", "--clock tsc:perf"),
             ("-i a --reference ntp:b --poll 8", "ntp:HOST,poll=TIME"),
             ("clock --reference ntp:b --poll=8", "ntp:HOST,poll=TIME"),
+            ("gen --read f --json", "tscap qos --flow gen FILE"),
+            ("gen -v --read=f", "tscap qos --flow gen FILE"),
         ] {
             let error = answer(line);
             assert_eq!(error.exit_code(), 2, "{line}");

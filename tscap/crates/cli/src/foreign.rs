@@ -13,8 +13,8 @@ pub(super) const ANSWERED: &str = "answered";
 
 const NO_PRINTING: &str = "tscap does not print packets: tshark -r FILE shows them, and \
                            tscap capture ... -w - | tshark -r - while they come";
-const NO_READING: &str = "tscap capture reads no files: tshark -r FILE shows one (tscap gen \
-                          --read and tscap convert read one)";
+const NO_READING: &str = "tscap capture reads no files: tshark -r FILE shows one (tscap qos \
+                          and tscap convert read one)";
 const DISPLAY_FILTER: &str = "tscap has capture filters only, such as tcp port 80: tshark -r \
                               FILE -Y FILTER shows a part of a file";
 const DISSECTION: &str = "tscap does not dissect packets: tshark -r FILE does, with this option";

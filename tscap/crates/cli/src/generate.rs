@@ -1,7 +1,6 @@
 //! `tscap gen`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
@@ -20,17 +19,17 @@ const MOST_STEPS: usize = 10_000;
 ///
 /// UDP over IPv4 or IPv6 with right checksums. Each payload holds a magic
 /// number, the run, the flow, a sequence number, and the TSC and CLOCK_TAI when
-/// it was sent. --read finds the frames in a capture and says what became of them.
+/// it was sent. tscap qos --flow gen says what became of the frames, live or from a capture.
 ///
 /// Sends into veth and tap interfaces; into others only with --yes-send-here.
 ///
 /// --echo answers instead: each packet goes back to its sender unchanged.
 #[derive(Debug, Args)]
 #[command(after_long_help = super::examples::before("gen", ""))]
-#[command(group = ArgGroup::new("pace").args(["pattern", "gap", "rate", "flat_out", "read", "echo"]).required(true))]
+#[command(group = ArgGroup::new("pace").args(["pattern", "gap", "rate", "flat_out", "echo"]).required(true))]
 pub struct GenArgs {
     /// Interface to send on
-    #[arg(short, long, value_name = "NAME", required_unless_present_any = ["read", "echo"])]
+    #[arg(short, long, value_name = "NAME", required_unless_present = "echo")]
     interface: Option<String>,
 
     /// Traffic of Orosz & Skopkó's paper
@@ -61,7 +60,7 @@ pub struct GenArgs {
     /// At a rate or with gaps: pass native frames on in bulks, all that are due within
     /// 1 ms, 64 at most. The sender reaches higher rates then. Each frame is stamped
     /// when it is due, and waits for the last frame of its bulk
-    #[arg(long, conflicts_with_all = ["flat_out", "read"])]
+    #[arg(long, conflicts_with = "flat_out")]
     bulks: bool,
 
     /// Line rate that gives byte times their length and forbids impossible gaps: 1G,
@@ -124,11 +123,6 @@ pub struct GenArgs {
     #[arg(long)]
     yes_send_here: bool,
 
-    /// Read this capture and say what became of the frames: loss, duplication,
-    /// reordering, path delay
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "count", "duration"])]
-    read: Option<PathBuf>,
-
     /// Answer UDP packets rather than send: a program in user space that gives each back
     /// to its sender unchanged, on all addresses (--ipv6: those of IPv6)
     #[arg(long, conflicts_with_all = ["interface", "size", "line_rate", "bulks", "flows", "vlan",
@@ -147,12 +141,12 @@ pub struct GenArgs {
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
 
-    /// Also print how frames are sent; with --read, all figures of each stream
+    /// Also print how frames are sent
     #[arg(short, long)]
     verbose: bool,
 
     /// Write one JSON object a line to standard output: ready, progress every
-    /// second, sent after each step, summary; with --read, the report
+    /// second, sent after each step, summary
     #[arg(long)]
     json: bool,
 }
@@ -245,13 +239,6 @@ impl GenArgs {
             let text = "--port and --address are for --echo; what is sent goes to --dst-port and \
                         --dst";
             return Err(error(ErrorKind::ArgumentConflict, text.to_owned()));
-        }
-        if let Some(file) = self.read {
-            return Ok(Plan::ReadStreams {
-                file,
-                verbose: self.verbose,
-                json: self.json,
-            });
         }
         let network = Network::of(self.ipv6, self.src, self.dst).ok_or_else(|| {
             let text = "addresses must all be IPv4, or all IPv6".to_owned();

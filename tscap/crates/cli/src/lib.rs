@@ -27,7 +27,6 @@ mod stamp_clock;
 mod units;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
@@ -93,15 +92,6 @@ pub enum Plan {
     Generate(Box<GenPlan>),
     /// Answer test frames.
     Echo(EchoPlan),
-    /// Tell what became of test frames.
-    ReadStreams {
-        /// The capture.
-        file: PathBuf,
-        /// Print all figures of each stream.
-        verbose: bool,
-        /// Say it in JSON.
-        json: bool,
-    },
     /// Find out where frames are lost.
     Loss(Box<LossPlan>),
     /// Predict whether a load will fit.
@@ -144,11 +134,7 @@ impl Plan {
     /// Whether it reads files, computes and writes files or prints, and nothing else.
     pub fn is_of_files(&self) -> bool {
         match self {
-            Self::ShowFilter { .. }
-            | Self::Convert(_)
-            | Self::Merge(_)
-            | Self::ReadStreams { .. }
-            | Self::Report(_) => true,
+            Self::ShowFilter { .. } | Self::Convert(_) | Self::Merge(_) | Self::Report(_) => true,
             Self::Delay(plan) => plan.file.is_some(),
             Self::Qos(plan) => matches!(plan.source, QosSource::File(_)),
             _ => false,

@@ -64,7 +64,7 @@ pub struct QosArgs {
     inner: bool,
 
     /// Flows at a time; to make room for more, the longest idle one is ended. The default of
-    /// 16,384 takes up to 50 MiB, with --flow rtp 67 MiB, with --flow gen 206 MiB
+    /// 16,384 takes up to 50 MiB, with --flow rtp 67 MiB, with --flow gen 242 MiB; streams in a file may take more
     #[arg(long, value_name = "NUMBER", default_value_t = MAX_FLOWS,
           value_parser = units::within(1..=1_usize << 24))]
     max_flows: usize,

@@ -280,7 +280,6 @@ fn each_plan_says_what_it_takes_beyond_a_capture() {
             false,
         ),
         ("gen --echo", vec![], false),
-        ("gen --read f", vec![], true),
         ("merge a b -w f", vec![], true),
         ("report f", vec![], true),
         ("convert f -w g icmp", vec![], true),

@@ -66,6 +66,7 @@ pub fn streams() -> Quality {
         p99_ns: None,
         p99_9_ns: None,
         max_ns: 80_000_000,
+        negative: 0,
         bound_ns: Some(80_002),
     };
     let interval = |at: u64| Interval {
@@ -90,6 +91,7 @@ pub fn streams() -> Quality {
         went_back: 0,
         delay: None,
         ipdv: None,
+        interval_error: None,
         pdv: None,
         jitter: Some(Jitter {
             n: 97,
@@ -115,6 +117,7 @@ pub fn streams() -> Quality {
                 mean: 1.0,
                 max: 1,
                 cut: 0,
+                of_all: None,
             }),
         }),
         rtp: Some(RtpFigures {
@@ -186,6 +189,7 @@ pub fn nothing() -> Quality {
             delays: DelayBasis::Unavailable {
                 why: "not a file of tscap".into(),
             },
+            streams: None,
         }],
         flows: Vec::new(),
         warnings: Vec::new(),

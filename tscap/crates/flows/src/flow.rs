@@ -62,7 +62,13 @@ enum Carried {
 
 impl Flow {
     /// With its first packet.
-    pub fn new(key: FlowKey, packet: &Packet<'_>, carries: &Carries, rates: &ClockRates) -> Self {
+    pub fn new(
+        key: FlowKey,
+        packet: &Packet<'_>,
+        carries: &Carries,
+        rates: &ClockRates,
+        streams_grow: bool,
+    ) -> Self {
         let mut series = Series::new();
         series.add(packet.at_ns, 0);
         let mut flow = Self {
@@ -82,21 +88,24 @@ impl Flow {
                 Carries::Nothing => Carried::Nothing,
                 Carries::Tcp(_) => Carried::Tcp(Bytes::new()),
                 Carries::Rtp(header) => Carried::Rtp(Box::new(Rtp::new(header, rates))),
-                Carries::Gen(_) => Carried::Gen(Box::new(GenStream::new())),
+                Carries::Gen(..) => Carried::Gen(Box::new(GenStream::new(streams_grow))),
             },
         };
         flow.take(packet, carries, None, rates);
         flow
     }
 
-    /// Greatest memory of a flow, bytes.
+    /// Greatest memory of a flow, bytes, unless that of streams may grow.
     pub fn most_bytes(by: FlowBy) -> usize {
         let carried = match by {
             FlowBy::FiveTuple => Bytes::HEAP_BYTES,
             FlowBy::Rtp => size_of::<Rtp>() + Sequence::HEAP_BYTES,
             FlowBy::Dscp => 0,
             FlowBy::Gen => {
-                size_of::<GenStream>() + Sequence::HEAP_BYTES + 2 * Distribution::fixed_bytes(true)
+                size_of::<GenStream>()
+                    + Sequence::HEAP_BYTES
+                    + 2 * Distribution::fixed_bytes(true)
+                    + Distribution::fixed_bytes(false)
             }
         };
         size_of::<Self>() + Distribution::fixed_bytes(false) + carried
@@ -138,7 +147,7 @@ impl Flow {
             (Carried::Rtp(rtp), Carries::Rtp(header)) => {
                 rtp.add(header, self.since_first_ns, rates);
             }
-            (Carried::Gen(stream), Carries::Gen(header)) => {
+            (Carried::Gen(stream), Carries::Gen(header, _)) => {
                 let arrival = Arrival {
                     stamp: packet.stamp,
                     tai: packet.tai,
@@ -201,6 +210,7 @@ impl Flow {
         };
         let mut rtp_figures = None;
         let (mut delay, mut pdv, mut ipdv, mut jitter) = (None, None, None, None);
+        let mut interval_error = None;
         match &self.carried {
             Carried::Rtp(rtp) => {
                 let (figures, of_rtp) = rtp.report(bound(longest));
@@ -213,6 +223,7 @@ impl Flow {
                     delay,
                     pdv,
                     ipdv,
+                    interval_error,
                     jitter,
                 } = figures;
             }
@@ -235,6 +246,7 @@ impl Flow {
             went_back: self.went_back,
             delay,
             ipdv,
+            interval_error,
             pdv,
             jitter,
             loss,

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 
 use super::flow::{Flow, Packet};
 use super::key::FlowKey;
-use super::look::{Found, Look, look};
+use super::look::{Carries, Found, Look, look};
 use super::rtp::ClockRates;
-use super::schema::{Account, FlowBy, FlowReport, Place, SortOrder};
+use super::schema::{Account, FlowBy, FlowReport, Place, SortOrder, StreamFrames};
 use tscap_clock::CounterReport;
+use tscap_streams::{Checksum, Malformed};
 
 /// What flows are, and how many there may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +56,11 @@ struct Links {
 #[derive(Debug)]
 pub struct Flows {
     options: FlowOptions,
+    /// Whether the memory of streams of `tscap gen` may grow with them.
+    streams_grow: bool,
     account: Account,
+    /// By place, where streams of `tscap gen` are looked for.
+    frames: Vec<StreamFrames>,
     index: HashMap<FlowKey, u32>,
     flows: Vec<Flow>,
     links: Vec<Links>,
@@ -66,9 +71,12 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// None yet.
-    pub fn new(options: FlowOptions) -> Self {
+    /// None yet. Of streams of `tscap gen` all numbers are kept if `streams_grow`: no packet is
+    /// too late then, and their figures are fine.
+    pub fn new(options: FlowOptions, streams_grow: bool) -> Self {
         Self {
+            streams_grow,
+            frames: Vec::new(),
             account: Account::default(),
             index: HashMap::new(),
             flows: Vec::new(),
@@ -90,18 +98,33 @@ impl Flows {
         let FlowOptions {
             by, looks_inside, ..
         } = self.options;
-        match look(packet.data, packet.origlen, by, looks_inside) {
+        let look = look(packet.data, packet.origlen, by, looks_inside);
+        if by == FlowBy::Gen {
+            self.frames_of(packet.place).count(&look);
+        }
+        match look {
             Look::Flow(found) => self.add_to_flow(packet, &found, clocks),
             Look::Fragment => self.account.fragments += 1,
             Look::NonIp => self.account.non_ip += 1,
             Look::WithoutKey => self.account.without_key += 1,
-            Look::Malformed => self.account.malformed += 1,
-            Look::Cut => self.account.cut += 1,
+            Look::Malformed(Malformed::Cut) => self.account.cut += 1,
+            Look::Malformed(_) => self.account.malformed += 1,
         }
     }
 
+    fn frames_of(&mut self, place: u16) -> &mut StreamFrames {
+        let place = usize::from(place);
+        if self.frames.len() <= place {
+            self.frames.resize(place + 1, StreamFrames::default());
+        }
+        &mut self.frames[place]
+    }
+
     /// Counts a frame of an interface that is not Ethernet.
-    pub(crate) fn add_not_ethernet(&mut self) {
+    pub(crate) fn add_not_ethernet(&mut self, place: u16) {
+        if self.options.by == FlowBy::Gen {
+            self.frames_of(place).count(&Look::NonIp);
+        }
         self.account.seen += 1;
         self.account.not_ethernet += 1;
     }
@@ -130,7 +153,13 @@ impl Flows {
             }
             return;
         }
-        let flow = Flow::new(key, packet, &found.carries, &self.options.rates);
+        let flow = Flow::new(
+            key,
+            packet,
+            &found.carries,
+            &self.options.rates,
+            self.streams_grow,
+        );
         let number = if self.flows.len() < self.options.max_flows {
             self.flows.push(flow);
             let links = Links {
@@ -190,6 +219,11 @@ impl Flows {
         self.newest = number;
     }
 
+    /// What the frames of each place are, where streams of `tscap gen` are looked for.
+    pub(crate) fn frames(&self) -> Option<Vec<StreamFrames>> {
+        (self.options.by == FlowBy::Gen).then(|| self.frames.clone())
+    }
+
     /// The account so far.
     pub fn account(&self) -> &Account {
         &self.account
@@ -241,6 +275,53 @@ impl Flows {
         }
         ranks.sort_unstable_by(by_rank);
         ranks.into_iter().map(|(number, _)| number).collect()
+    }
+}
+
+/// The places of the clocks, with what their frames are.
+pub(crate) fn places(clocks: Vec<PlaceClock>, frames: Option<Vec<StreamFrames>>) -> Vec<Place> {
+    let of = |place: usize| {
+        let frames = frames.as_ref()?;
+        Some(frames.get(place).copied().unwrap_or_default())
+    };
+    let places = clocks.into_iter().enumerate().map(|(place, clock)| Place {
+        streams: of(place),
+        ..clock.place
+    });
+    places.collect()
+}
+
+impl StreamFrames {
+    fn count(&mut self, look: &Look) {
+        self.frames += 1;
+        let (kind, detail) = match look {
+            Look::Flow(Found {
+                carries: Carries::Gen(_, checksum),
+                ..
+            }) => {
+                let detail = match checksum {
+                    Checksum::Right => &mut self.checksum_right,
+                    Checksum::Absent => &mut self.checksum_absent,
+                    Checksum::Unknown => &mut self.checksum_unknown,
+                };
+                (&mut self.streams, detail)
+            }
+            Look::Malformed(malformed) => {
+                let detail = match malformed {
+                    Malformed::Cut => &mut self.cut,
+                    Malformed::Length => &mut self.length_wrong,
+                    Malformed::Checksum => &mut self.checksum_wrong,
+                    Malformed::Port => &mut self.port_wrong,
+                };
+                (&mut self.malformed, detail)
+            }
+            Look::Flow(_) | Look::Fragment | Look::NonIp | Look::WithoutKey => {
+                self.others += 1;
+                return;
+            }
+        };
+        *kind += 1;
+        *detail += 1;
     }
 }
 

@@ -28,14 +28,17 @@ struct Came {
     may_have_counted: bool,
 }
 
-/// A stream so far. Memory: about 10 kB.
+/// A stream so far. Memory: about 12 kB, unless all numbers are kept.
 #[derive(Clone, Debug)]
 pub(super) struct GenStream {
     pub sequence: Sequence,
+    /// Whether memory may grow with it.
+    grows: bool,
     /// None before the first.
     delays: Option<Distribution>,
     sender: SenderClock,
     variation: Distribution,
+    interval_error: Distribution,
     tsc_pairs: u64,
     tai_pairs: u64,
     /// The latest one that is no copy, and its number.
@@ -51,16 +54,29 @@ pub(super) struct GenFigures {
     pub delay: Option<Figures>,
     pub pdv: Option<Figures>,
     pub ipdv: Option<Ipdv>,
+    pub interval_error: Option<Figures>,
     pub jitter: Option<Jitter>,
 }
 
 impl GenStream {
-    pub fn new() -> Self {
+    /// Of which all numbers are kept and figures are fine, or whose memory does not grow.
+    pub fn new(grows: bool) -> Self {
+        let [variation, interval_error] = if grows {
+            [Distribution::new(), Distribution::new()]
+        } else {
+            [Distribution::fixed_near(0), Distribution::fixed()]
+        };
         Self {
-            sequence: Sequence::new(),
+            sequence: if grows {
+                Sequence::of_all()
+            } else {
+                Sequence::new()
+            },
+            grows,
+            variation,
+            interval_error,
             delays: None,
             sender: SenderClock::default(),
-            variation: Distribution::fixed_near(0),
             tsc_pairs: 0,
             tai_pairs: 0,
             latest: None,
@@ -82,9 +98,12 @@ impl GenStream {
         };
         if let Some(tai) = arrival.tai {
             let delay = path_delay_ns(header.tai, tai);
-            let delays = self
-                .delays
-                .get_or_insert_with(|| Distribution::fixed_near(delay));
+            let of_first = if self.grows {
+                Distribution::near
+            } else {
+                Distribution::fixed_near
+            };
+            let delays = self.delays.get_or_insert_with(|| of_first(delay));
             delays.add(delay);
         }
         self.sender.take(header, arrival.host);
@@ -119,6 +138,7 @@ impl GenStream {
         let variation = between(from.stamp, to.stamp).saturating_sub(sent);
         self.variation.add(variation);
         let difference = variation.unsigned_abs();
+        self.interval_error.add(variation.saturating_abs());
         self.jitter_16 = self.jitter_16.saturating_add(difference) - ((self.jitter_16 + 8) >> 4);
         self.greatest_16 = self.greatest_16.max(self.jitter_16);
         self.sum_16 += u128::from(self.jitter_16);
@@ -159,6 +179,7 @@ impl GenStream {
                 tsc_pairs: self.tsc_pairs,
                 tai_pairs: self.tai_pairs,
             }),
+            interval_error: self.interval_error.summary().map(|it| figures(it, of_pair)),
             jitter: self.jitter_ns().map(|last_ns| Jitter {
                 n,
                 last_ns,

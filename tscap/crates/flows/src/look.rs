@@ -11,7 +11,7 @@ use super::key::{Ends, FlowId};
 use super::rtp::RtpHeader;
 use super::schema::FlowBy;
 use super::tcp::Segment;
-use tscap_streams::{Content, Malformed, content_of};
+use tscap_streams::{Checksum, Content, Malformed, content_of};
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,10 +24,8 @@ pub enum Look {
     NonIp,
     /// Without what flows are by.
     WithoutKey,
-    /// Not to be trusted.
-    Malformed,
-    /// Cut by the snaplen before what flows are by.
-    Cut,
+    /// Not to be trusted, or cut by the snaplen before what flows are by.
+    Malformed(Malformed),
 }
 
 /// A packet of a flow.
@@ -52,8 +50,8 @@ pub enum Carries {
     Tcp(Segment),
     /// A header of RTP.
     Rtp(RtpHeader),
-    /// That of `tscap gen`.
-    Gen(StreamHeader),
+    /// That of `tscap gen`, and what the checksum says of it.
+    Gen(StreamHeader, Checksum),
 }
 
 /// IANA's port of VXLAN (RFC 7348).
@@ -112,7 +110,11 @@ impl Frame<'_> {
 }
 
 fn broken(is_cut: bool) -> Look {
-    if is_cut { Look::Cut } else { Look::Malformed }
+    Look::Malformed(if is_cut {
+        Malformed::Cut
+    } else {
+        Malformed::Length
+    })
 }
 
 fn vlans(packet: &LaxSlicedPacket<'_>) -> [Option<u16>; 2] {
@@ -166,20 +168,19 @@ fn look_at(
     };
     match (by, &packet.transport) {
         (FlowBy::Gen, _) => match content_of(packet, is_cut) {
-            Content::Stream(header, _) => {
+            Content::Stream(header, checksum) => {
                 let (run, flow) = (header.run, header.flow);
-                found(FlowId::Gen { run, flow }, Carries::Gen(header))
+                found(FlowId::Gen { run, flow }, Carries::Gen(header, checksum))
             }
             Content::Other => Look::WithoutKey,
-            Content::Malformed(Malformed::Cut) => Look::Cut,
-            Content::Malformed(_) => Look::Malformed,
+            Content::Malformed(malformed) => Look::Malformed(malformed),
         },
         (FlowBy::Rtp, Some(TransportSlice::Udp(udp))) => match RtpHeader::of(udp.payload()) {
             Some(header) => {
                 let (ends, ssrc) = (ends(Some(ports_of(udp))), header.ssrc);
                 found(FlowId::Rtp { ends, ssrc }, Carries::Rtp(header))
             }
-            None if is_cut && udp.payload().len() < super::rtp::HEADER => Look::Cut,
+            None if is_cut && udp.payload().len() < super::rtp::HEADER => broken(is_cut),
             None => Look::WithoutKey,
         },
         (FlowBy::Rtp, _) => Look::WithoutKey,

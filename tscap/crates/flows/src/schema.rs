@@ -94,6 +94,38 @@ pub struct Place {
     pub intervals: IntervalBasis,
     /// How far one-way delays can be trusted.
     pub delays: DelayBasis,
+    /// Its frames, with [`FlowBy::Gen`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<StreamFrames>,
+}
+
+/// Frames of a place where streams of `tscap gen` were looked for: `frames` = `streams` +
+/// `others` + `malformed`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamFrames {
+    /// All that match the filter, and have a time.
+    pub frames: u64,
+    /// Of streams: the sum of the packets of its flows.
+    pub streams: u64,
+    /// Without a stream header.
+    pub others: u64,
+    /// With a stream header that is not to be trusted, or cut before it; not
+    /// counted in any stream.
+    pub malformed: u64,
+    /// Of `streams`: with the right UDP checksum.
+    pub checksum_right: u64,
+    /// Of `streams`: sent without a checksum.
+    pub checksum_absent: u64,
+    /// Of `streams`: not captured whole, so that the checksum can't be known.
+    pub checksum_unknown: u64,
+    /// Of `malformed`: cut before it can be told what they are.
+    pub cut: u64,
+    /// Of `malformed`: lengths in the headers contradict the frame's.
+    pub length_wrong: u64,
+    /// Of `malformed`: a wrong UDP checksum.
+    pub checksum_wrong: u64,
+    /// Of `malformed`: UDP source port and flow disagree.
+    pub port_wrong: u64,
 }
 
 /// What intervals are measured by.
@@ -160,6 +192,9 @@ pub struct FlowReport {
     /// Delay less that of the packet that was sent just before, where it also came just before
     /// (RFC 3393), of `tscap gen`.
     pub ipdv: Option<Ipdv>,
+    /// Magnitude of `ipdv`: how far an inter-arrival time is off the inter-send time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_error: Option<Figures>,
     /// Delay less the least one (RFC 5481), of `tscap gen`.
     pub pdv: Option<Figures>,
     /// J += (|D| − J)/16 (RFC 3550), of RTP and of `tscap gen`.
@@ -186,8 +221,9 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Times of a flow, ns. Quantiles come from ranges at most 1/16 of their values wide; one with
-/// fewer than 10 values beyond it is absent.
+/// Times of a flow, ns. Quantiles come from ranges at most 1/16 of their values wide; delays and
+/// variations of `tscap gen` in a file are exact of 4,096 values, and right within 0.05 % of
+/// more. One with fewer than 10 values beyond it is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Number of values.
@@ -208,6 +244,9 @@ pub struct Figures {
     pub p99_9_ns: Option<i64>,
     /// Greatest.
     pub max_ns: i64,
+    /// How many are negative: of delays, clocks that disagree.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub negative: u64,
     /// Greatest error of any one; null if nothing bounds it.
     pub bound_ns: Option<u64>,
 }
@@ -226,6 +265,7 @@ impl Figures {
             p99_ns: summary.p99,
             p99_9_ns: summary.p99_9,
             max_ns: summary.max,
+            negative: summary.negative,
             bound_ns: bound_ns(longest),
         }
     }
@@ -268,7 +308,8 @@ pub struct Loss {
     pub distinct: u64,
     /// Copies after the first one (RFC 5560).
     pub duplicates: u64,
-    /// Packets that came when the greatest number was 1,024 or more ahead: late, or copies.
+    /// Packets that came when the greatest number was 1,024 or more ahead: late, or copies. Of
+    /// `tscap gen` in a file there are none: all of its numbers are kept.
     pub too_late: u64,
     /// Numbers that did not come between the least and the greatest (RFC 7680).
     pub lost: u64,
@@ -300,8 +341,12 @@ pub struct Extent {
     pub mean: f64,
     /// Greatest.
     pub max: u64,
-    /// Those that reach back behind 32 gaps: counted as reaching to the oldest of these.
+    /// Those that reach back behind 32 gaps, of `tscap gen` in a file behind 16,384: counted as
+    /// reaching to the oldest of these.
     pub cut: u64,
+    /// All of them, of `tscap gen` in a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_all: Option<Summary>,
 }
 
 /// What RTP says besides.

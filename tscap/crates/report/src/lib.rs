@@ -21,7 +21,6 @@ mod observer;
 mod papers;
 mod qos;
 pub mod saved;
-mod streams;
 mod sweep;
 mod table;
 mod words;
@@ -35,7 +34,6 @@ pub use layers::lines as layers_lines;
 pub use layout::Layout;
 pub use papers::Papers;
 pub use qos::flow_lines;
-pub use streams::document as streams_document;
 pub use table::Table;
 
 /// The examples of README.md are tests.

@@ -1,23 +1,14 @@
-//! From a capture file to what came through.
+//! The records of a capture file.
 //!
-//! The file is read twice: what it says of its clock stands in statistics
-//! blocks behind the packets, and all of it has to be known before the first
-//! delay is counted.
+//! It is read twice: what it says of its clock stands in statistics blocks behind the packets,
+//! and all of it has to be known before the first delay is counted.
 
 use std::io::{Read, Seek, SeekFrom};
 
-use pcap_file::DataLink;
-
-use super::namesakes;
-use super::receive_clock::{DelayBasis, ReceiveClock};
-use super::report::{InterfaceReport, StreamReport};
-use super::streams::{Sent, Source, Streams};
 use tscap_base::text::causes::chain;
-use tscap_base::text::escaped::escaped;
-use tscap_base::text::numbers::counted;
-use tscap_file::pcapng::{Damage, Interface, ReadError, Record, records};
+use tscap_file::pcapng::{Damage, ReadError, Record, records};
 
-/// Why there is no report.
+/// Why it can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// It does not begin as a pcapng file does.
@@ -26,51 +17,6 @@ pub enum CaptureError {
     /// It can't be read twice.
     #[error("cannot go back to its start")]
     Seek(#[source] std::io::Error),
-}
-
-/// Reads a pcapng file, of tscap or of another program. What can't be read of it is left out,
-/// with a warning.
-pub fn read<R: Read + Seek>(file: &mut R, sent: &Sent) -> Result<StreamReport, CaptureError> {
-    let mut interfaces: Vec<(Interface, ReceiveClock)> = Vec::new();
-    let (mut length, mut untimed) = (0, 0u64);
-    let end = each_record(file, usize::MAX, |record| {
-        length += 1;
-        match record {
-            Record::Interface(interface) => {
-                let clock = ReceiveClock::of(interfaces.len(), interface.tscap.as_ref());
-                interfaces.push((interface, clock));
-            }
-            Record::Statistics(interface, statistics) => {
-                if let Some((_, clock)) = interfaces.get_mut(interface as usize) {
-                    clock.take(&statistics);
-                }
-            }
-            Record::Section(_) | Record::Packet(_) | Record::Damaged(_) => {}
-            Record::Untimed { .. } => untimed += 1,
-        }
-    })?;
-    let sources = sources(interfaces);
-    let mut warnings: Vec<String> = sources.iter().filter_map(not_looked_into).collect();
-    if untimed > 0 {
-        warnings.push(format!(
-            "not looked into: {} in simple packet blocks, which hold no times",
-            counted(untimed, "frame")
-        ));
-    }
-    let is_tscaps = sources.iter().any(|source| source.is_ours);
-    let mut streams = Streams::new(sources);
-    // No further than the first time: the file may be growing.
-    each_record(file, length, |record| {
-        if let Record::Packet(packet) = record {
-            streams.add(&packet);
-        }
-    })?;
-    let mut report = streams.report(sent);
-    report.is_whole = end.is_whole();
-    warnings.extend(end.warnings(is_tscaps));
-    warnings.extend(report.interfaces.iter().filter_map(changed_offset));
-    report.warnings = warnings;
-    Ok(report)
 }
 
 /// What statistics that can't be read may hold.
@@ -148,44 +94,3 @@ pub fn each_record<R: Read + Seek>(
     }
     Ok(end)
 }
-
-fn sources(interfaces: Vec<(Interface, ReceiveClock)>) -> Vec<Source> {
-    let described = interfaces.iter().map(|(it, clock)| (it, clock.times()));
-    let names = namesakes::names(&described.collect::<Vec<_>>());
-    let sources = interfaces.into_iter().zip(names);
-    let source = |((interface, clock), name): ((Interface, ReceiveClock), _)| Source {
-        name,
-        is_ethernet: interface.linktype == DataLink::ETHERNET,
-        is_ours: interface.tscap.is_some(),
-        resolution_ns: interface.resolution_ns,
-        clock,
-    };
-    sources.map(source).collect()
-}
-
-fn not_looked_into(source: &Source) -> Option<String> {
-    let name = source
-        .name
-        .as_deref()
-        .map_or("an interface".into(), escaped);
-    (!source.is_ethernet)
-        .then(|| format!("{name} is not Ethernet: its frames were counted and not looked into"))
-}
-
-fn changed_offset(interface: &InterfaceReport) -> Option<String> {
-    match &interface.delay_basis {
-        DelayBasis::Clocks { tai_offsets_s, .. } if tai_offsets_s.len() > 1 => Some(format!(
-            "the offset of CLOCK_TAI was changed during the capture ({} s): path delays of \
-             frames near a change may be wrong by as much",
-            tai_offsets_s
-                .iter()
-                .map(i64::to_string)
-                .collect::<Vec<_>>()
-                .join(", ")
-        )),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests;

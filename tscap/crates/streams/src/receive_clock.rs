@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sender_clock::{HostMoment, SenderClock};
+use super::sender_clock::HostMoment;
 use tscap_clock::{CounterReport, FileNs, RawStamp, RealNs, Segment, StampSource, TaiNs, TimeBase};
 use tscap_file::pcapng::{
     ClockOption, ClockRelation, InterfaceOption, StatisticsOption, TimesClock,
@@ -17,7 +17,7 @@ pub struct ReceiveClock {
     /// TAI − REALTIME, s, and from which CLOCK_REALTIME on; only changes.
     tai_offsets: Vec<(RealNs, i64)>,
     /// The raw counter, where one stamps; the last report is the best.
-    pub(super) counter: Option<CounterReport>,
+    counter: Option<CounterReport>,
     host_bound_ns: u64,
     utc_bound_ns: u64,
     is_unsynchronised: bool,
@@ -78,12 +78,6 @@ impl ReceiveClock {
             tai: self.to_tai(time)?,
             rate: self.counter?.ns_per_cycle_2_58,
         })
-    }
-
-    /// Greatest error of path delays by the clocks, ns: if the sender's are the receiving host's.
-    pub fn bound_from(&self, sender: &SenderClock) -> Option<u64> {
-        let is_known = self.is_the_hosts() && sender.is_the_receivers(self.host_bound_ns);
-        is_known.then_some(self.host_bound_ns)
     }
 
     /// Whether times are by the clock of one host.
@@ -154,15 +148,6 @@ impl ReceiveClock {
             host_bound_ns: self.host_bound_ns,
             utc_bound_ns: (!self.is_unsynchronised).then_some(self.utc_bound_ns),
             reference: self.times.reference().map(str::to_owned),
-        }
-    }
-
-    /// With one offset and no error.
-    #[cfg(test)]
-    pub(super) fn with_tai_offset(offset_s: i64) -> Self {
-        Self {
-            tai_offsets: vec![(RealNs(0), offset_s)],
-            ..Self::default()
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use tscap_common::stream::StreamHeader;
 
-use super::delay::{SAME_COUNTER_NS, path_delay_ns, signed_difference};
+use super::stamps::{SAME_COUNTER_NS, path_delay_ns, signed_difference};
 use tscap_clock::{NsPerCycle, RawStamp, TaiNs, TscCycles};
 use tscap_time::tsc;
 

@@ -1,10 +1,11 @@
-//! `tscap gen --read`: what came through of what was sent.
+//! `tscap qos --flow gen FILE`: what came through of what was sent.
 
-use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
-use tscap_streams::{DelayBasis, Sent, StreamId, StreamReport, StreamSummary, read};
+use tscap_flows::schema::{FlowReport, Quality};
+use tscap_report::saved;
+use tscap_streams::DelayBasis;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::{capture_on, generate_on};
 use tscap_testkit::command::tscap_path;
@@ -32,24 +33,26 @@ fn capture_streams(bench: &Bench, path: &Path, arguments: &[&str]) {
     capture.stop().success();
 }
 
-fn report(path: &Path) -> StreamReport {
+fn report(path: &Path) -> Quality {
     let mut tscap = Command::new(tscap_path());
-    let tscap = tscap.args(["gen", "--json", "--read"]).arg(path).output();
+    let tscap = tscap
+        .args(["qos", "--json", "--flow", "gen", "-r"])
+        .arg(path)
+        .output();
     let output = tscap.expect("start tscap");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), &*stderr), (Some(0), ""));
-    serde_json::from_slice(&output.stdout).expect("a report")
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    saved::read(&text).expect("a report")
 }
 
-fn streams(report: &StreamReport) -> &[StreamSummary] {
-    let [interface] = &report.interfaces[..] else {
-        panic!("one interface: {report:?}");
-    };
-    let counts = interface.counts;
-    assert_eq!(counts.frames, counts.streams + counts.others);
-    assert_eq!(counts.streams, counts.checksum_right);
-    assert_eq!(interface.streams.len() as u64, FLOWS);
-    &interface.streams
+fn streams(report: &Quality) -> &[FlowReport] {
+    let frames = report.places[0].streams.expect("streams");
+    assert_eq!(frames.frames, frames.streams + frames.others);
+    assert_eq!(frames.streams, frames.checksum_right);
+    assert_eq!(frames.streams, report.account.in_flows);
+    assert_eq!(report.flows.len() as u64, FLOWS);
+    &report.flows
 }
 
 #[test]
@@ -63,20 +66,26 @@ fn every_frame_of_every_flow_comes_back() {
     capture_streams(&bench, &path, &[]);
     let report = report(&path);
     for stream in streams(&report) {
-        let loss = &stream.loss;
+        let loss = stream.loss.expect("numbers");
         assert_eq!((loss.distinct, loss.lost), (FRAMES / FLOWS, 0));
-        assert_eq!((loss.duplicates, stream.reordering.reordered), (0, 0));
-        let path = stream.delay.path_ns.as_ref().expect("the file has a clock");
+        let reordered = stream.reordering.expect("numbers").reordered;
+        assert_eq!((loss.duplicates, reordered), (0, 0));
+        let delay = stream.delay.expect("the file has a clock");
         // One host: the frame comes after it was sent, and within the second.
-        assert!(path.min > 0 && path.max < 1_000_000_000, "{path:?}");
-        assert_eq!(stream.delay.intervals.stamp_pairs, FRAMES / FLOWS - 1);
+        assert!(
+            delay.min_ns > 0 && delay.max_ns < 1_000_000_000,
+            "{delay:?}"
+        );
+        let ipdv = stream.ipdv.expect("neighbours");
+        assert_eq!(ipdv.tai_pairs, FRAMES / FLOWS - 1);
     }
-    let DelayBasis::Clocks { host_bound_ns, .. } = report.interfaces[0].delay_basis else {
+    let DelayBasis::Clocks { host_bound_ns, .. } = report.places[0].delays else {
         panic!("{report:?}");
     };
     assert!((1..10_000).contains(&host_bound_ns), "{host_bound_ns}");
 }
 
+/// A capture that ends before the frames do.
 #[test]
 fn what_was_sent_is_received_or_lost() {
     let Some(_lock) = alone(MEASURES) else {
@@ -88,21 +97,17 @@ fn what_was_sent_is_received_or_lost() {
     let capture = capture_on(&bench.rx, &path).with(["-c", "1000"]).ready();
     send(&bench);
     capture.wait().success();
-    let run = streams(&report(&path))[0].id.run;
-    let id = |flow| StreamId {
-        run,
-        flow: flow as u16,
-    };
-    let sent: Sent = (0..FLOWS).map(|flow| (id(flow), FRAMES / FLOWS)).collect();
-    let report = read(&mut File::open(&path).unwrap(), &sent).unwrap();
+    let report = report(&path);
     let mut received = 0;
     for stream in streams(&report) {
-        let loss = &stream.loss;
-        assert_eq!(loss.lost, FRAMES / FLOWS - loss.distinct);
-        assert!(loss.lost > 0, "{loss:?}");
+        let loss = stream.loss.expect("numbers");
+        let between = loss.last.zip(loss.first).expect("some came");
+        assert_eq!(loss.lost + loss.distinct, between.0.abs_diff(between.1) + 1);
+        assert!(loss.distinct < FRAMES / FLOWS, "{loss:?}");
         received += loss.received;
     }
-    assert_eq!(received + report.interfaces[0].counts.others, 1_000);
+    let others = report.places[0].streams.expect("streams").others;
+    assert_eq!(received + others, 1_000);
 }
 
 #[test]
@@ -114,14 +119,15 @@ fn raw_tsc_stamps_give_both_intervals() {
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
     capture_streams(&bench, &path, &["--clock", "tsc", "--keep-raw"]);
-    for stream in streams(&report(&path)) {
-        let intervals = stream.delay.intervals;
-        let pairs = (intervals.tsc_pairs, intervals.stamp_pairs);
+    let report = report(&path);
+    for stream in streams(&report) {
+        let ipdv = stream.ipdv.expect("neighbours");
+        let pairs = (ipdv.tsc_pairs, ipdv.tai_pairs);
         assert_eq!(pairs, (FRAMES / FLOWS - 1, 0));
-        let error = stream.delay.interval_error_ns.as_ref().unwrap();
-        assert!(error.p50.unwrap() < 50_000, "{error:?}");
+        let error = stream.interval_error.expect("neighbours");
+        assert!(error.p50_ns.unwrap() < 50_000, "{error:?}");
         // The generator's event has not made the capture's pause.
-        let path = stream.delay.path_ns.as_ref().expect("the file has a clock");
-        assert!(path.min > 0, "{path:?}");
+        let delay = stream.delay.expect("the file has a clock");
+        assert!(delay.min_ns > 0, "{delay:?}");
     }
 }

@@ -88,18 +88,6 @@ fn nothing_but_a_pace_must_be_given() {
 }
 
 #[test]
-fn reading_needs_no_interface() {
-    let words = ["tscap", "gen", "--read", "f", "--json"];
-    let plan = Cli::try_parse_from(words).and_then(Cli::into_plan).unwrap();
-    let expected = Plan::ReadStreams {
-        file: "f".into(),
-        verbose: false,
-        json: true,
-    };
-    assert_eq!(plan, expected);
-}
-
-#[test]
 fn bad_arguments_are_named() {
     for (args, named) in [
         ("--flat-out", "--interface"),
@@ -154,8 +142,6 @@ fn bad_arguments_are_named() {
             "-i a --gap 12 --line-rate 1000G",
             "more than one a nanosecond",
         ),
-        ("-i a --read f", "--read"),
-        ("--read f -c 1", "--count"),
     ] {
         let error = plan(args).expect_err(args);
         assert!(error.contains(named), "{args}: {error}");
@@ -186,7 +172,6 @@ fn an_echo_has_an_address_and_an_end() {
         ("--echo -i a", "--interface"),
         ("--echo --rate 1k", "--rate"),
         ("--echo --size 100", "--size"),
-        ("--echo --read f", "--read"),
         ("--echo --flows 2", "--flows"),
         ("--echo --port 0", "from 1 to 65535"),
         ("--echo --ipv6 --address ::1", "--ipv6"),

@@ -8,11 +8,10 @@ mod survey;
 use std::io::{Read, Seek};
 
 use super::flow::Packet;
-use super::flows::{FlowOptions, Flows};
-use super::schema::{Account, FlowReport, Place, SortOrder};
+use super::flows::{FlowOptions, Flows, places};
+use super::schema::{Account, FlowBy, FlowReport, Place, SortOrder};
 use survey::{Source, Survey};
 use tscap_clock::{RawStamp, RealNs};
-use tscap_file::accounting::Direction;
 use tscap_file::pcapng::{Origin, Packet as Captured, Record};
 use tscap_filter::{Frame, Program, packet_type};
 use tscap_streams::{CaptureError, each_record};
@@ -63,18 +62,18 @@ pub fn measure_file<R: Read + Seek>(
     let mut survey = Survey::default();
     let end = each_record(file, usize::MAX, |record| survey.take(record))?;
     survey.end(&end);
-    let sources = survey.sources();
-    let clocks: Vec<_> = sources.iter().flat_map(|it| it.clocks.clone()).collect();
+    let (sources, clocks) = survey.sources();
     let times = survey.times();
     let [first_ns, last_ns] = times.map_or([0; 2], |times| times.map(|it| it.0));
-    let mut flows = Flows::new(plan.options.clone());
+    let is_gen = plan.options.by == FlowBy::Gen;
+    let mut flows = Flows::new(plan.options.clone(), is_gen);
     let mut filtered = 0;
     // No further than the first time: the file may be growing.
     each_record(file, survey.records, |record| match record {
         Record::Packet(packet) => {
             let source = &sources[packet.interface as usize];
             match &plan.filter {
-                _ if !source.is_ethernet => flows.add_not_ethernet(),
+                _ if !source.is_ethernet => flows.add_not_ethernet(source.place(packet.direction)),
                 Some(filter) if !is_wanted(filter, &packet) => filtered += 1,
                 _ => flows.add(&seen(&packet, source, first_ns), &clocks),
             }
@@ -85,15 +84,17 @@ pub fn measure_file<R: Read + Seek>(
     })?;
     let mut account = flows.account().clone();
     account.note_unrecorded("filtered", filtered);
+    let frames = flows.frames();
+    let flows = flows.reports(plan.top, plan.sort, &clocks);
     Ok(FileResult {
         started: times.map(|[first, _]| RealNs(first.0)),
         seconds: (last_ns - first_ns) as f64 / 1e9,
+        flows,
+        warnings: survey.warnings(&end, is_gen, &account),
         account,
-        flows: flows.reports(plan.top, plan.sort, &clocks),
-        places: clocks.into_iter().map(|it| it.place).collect(),
+        places: places(clocks, frames),
         captured: survey.captured.clone(),
         is_whole: end.is_whole(),
-        warnings: survey.warnings(&end),
     })
 }
 
@@ -109,7 +110,7 @@ fn is_wanted(filter: &Program, packet: &Captured) -> bool {
 fn seen<'a>(packet: &'a Captured, source: &Source, first_ns: u64) -> Packet<'a> {
     let raw = packet.raw.filter(|_| source.is_raw);
     Packet {
-        place: source.first_place + u16::from(packet.direction == Direction::Out),
+        place: source.place(packet.direction),
         stamp: raw.unwrap_or(RawStamp(packet.time.0)),
         at_ns: packet.time.0.saturating_sub(first_ns),
         tai: source.clock.to_tai(packet.time),

@@ -3,13 +3,13 @@
 use pcap_file::DataLink;
 
 use crate::flows::PlaceClock;
-use crate::schema::{IntervalBasis, Place};
+use crate::schema::{Account, IntervalBasis, Place};
 use tscap_base::text::escaped::escaped;
 use tscap_base::text::numbers::counted;
 use tscap_clock::{CounterReport, FileNs, StampSource};
 use tscap_file::accounting::Direction;
 use tscap_file::pcapng::{Interface, InterfaceOption, Origin, Record, StatisticsOption};
-use tscap_streams::{End, HIDDEN_STEPS, ReceiveClock, namesakes};
+use tscap_streams::{DelayBasis, End, HIDDEN_STEPS, ReceiveClock, namesakes};
 
 /// An interface of the file.
 #[derive(Clone, Debug)]
@@ -36,8 +36,14 @@ pub(super) struct Source {
     pub is_raw: bool,
     pub clock: ReceiveClock,
     /// Number of the place where received packets were stamped; that of sent ones follows.
-    pub first_place: u16,
-    pub clocks: [PlaceClock; 2],
+    first_place: u16,
+}
+
+impl Source {
+    /// Number of the place where packets of a direction were stamped.
+    pub fn place(&self, direction: Direction) -> u16 {
+        self.first_place + u16::from(direction == Direction::Out)
+    }
 }
 
 /// The file on its first way through.
@@ -110,25 +116,32 @@ impl Survey {
         times.reduce(|[first, last], [other, latest]| [first.min(other), last.max(latest)])
     }
 
-    /// By the index of the interface in the file.
-    pub fn sources(&self) -> Vec<Source> {
+    /// By the index of the interface in the file, and the clocks of their places.
+    pub fn sources(&self) -> (Vec<Source>, Vec<PlaceClock>) {
         let described = self.interfaces.iter();
         let described = described.map(|it| (&it.interface, it.clock.times()));
         let names = namesakes::names(&described.collect::<Vec<_>>());
+        let mut clocks = Vec::with_capacity(2 * names.len());
         let all = self.interfaces.iter().zip(names).enumerate();
-        all.map(|(index, (described, name))| described.source(index, name))
-            .collect()
+        let sources = all.map(|(index, (described, name))| {
+            let (source, of_places) = described.source(index, name);
+            clocks.extend(of_places);
+            source
+        });
+        (sources.collect(), clocks)
     }
 
-    /// What a reader must know.
-    pub fn warnings(&self, end: &End) -> Vec<String> {
-        let mut warnings: Vec<_> = self
-            .interfaces
-            .iter()
-            .flat_map(Described::warnings)
-            .collect();
-        // Intervals by times have no bound then.
-        warnings.extend(end.warnings(false));
+    /// What a reader must know; with `is_gen` also of delays.
+    pub fn warnings(&self, end: &End, is_gen: bool, account: &Account) -> Vec<String> {
+        let all = self.interfaces.iter();
+        let mut warnings: Vec<_> = all.clone().flat_map(Described::warnings).collect();
+        // Intervals by times have no bound then; delays have one.
+        let is_tscaps = all.clone().any(|it| it.interface.tscap.is_some());
+        warnings.extend(end.warnings(is_gen && is_tscaps));
+        if is_gen {
+            warnings.extend(all.filter_map(Described::changed_offset));
+            warnings.extend(no_stream(account));
+        }
         warnings
     }
 }
@@ -139,7 +152,7 @@ impl Described {
         name.map_or("an interface".into(), escaped).into_owned()
     }
 
-    fn source(&self, index: usize, name: Option<String>) -> Source {
+    fn source(&self, index: usize, name: Option<String>) -> (Source, [PlaceClock; 2]) {
         let why_not_raw = self.why_not_raw();
         let intervals = match &why_not_raw {
             None => self.by_raw_stamps(),
@@ -153,17 +166,18 @@ impl Described {
                 sent: direction == Direction::Out,
                 intervals: intervals.clone(),
                 delays: delays.clone(),
+                streams: None,
             },
             counter,
         };
-        Source {
+        let source = Source {
             is_ethernet: self.interface.linktype == DataLink::ETHERNET,
             is_raw: why_not_raw.is_none(),
             clock: self.clock.clone(),
             // A file has no more than 65,536 interfaces: those behind share the last places.
             first_place: u16::try_from(2 * index).unwrap_or(u16::MAX - 1),
-            clocks: [clock(Direction::In), clock(Direction::Out)],
-        }
+        };
+        (source, [Direction::In, Direction::Out].map(clock))
     }
 
     fn counter(&self) -> Option<CounterReport> {
@@ -225,6 +239,20 @@ impl Described {
         }
     }
 
+    fn changed_offset(&self) -> Option<String> {
+        let offsets_s = match self.clock.delay_basis(true) {
+            DelayBasis::Clocks { tai_offsets_s, .. } if tai_offsets_s.len() > 1 => tai_offsets_s,
+            _ => return None,
+        };
+        let offsets_s: Vec<_> = offsets_s.iter().map(i64::to_string).collect();
+        Some(format!(
+            "{}: the offset of CLOCK_TAI was changed during the capture ({} s): delays of packets \
+             near a change may be wrong by as much",
+            self.name(),
+            offsets_s.join(", ")
+        ))
+    }
+
     /// Why raw stamps can't be used.
     fn why_not_raw(&self) -> Option<&'static str> {
         let Some(InterfaceOption { stamp, .. }) = &self.interface.tscap else {
@@ -277,4 +305,17 @@ impl Described {
         }
         warnings
     }
+}
+
+/// Why there is no stream of `tscap gen`, if there is none.
+fn no_stream(account: &Account) -> Option<String> {
+    let what = match account.cut {
+        _ if account.in_flows > 0 => return None,
+        0 => "capture on the interface that the frames come to while `tscap gen` runs".into(),
+        cut => format!(
+            "cut before a stream header could be seen: {}; capture with a snaplen of 96 or more",
+            counted(cut, "frame")
+        ),
+    };
+    Some(format!("no stream of `tscap gen`: {what}"))
 }

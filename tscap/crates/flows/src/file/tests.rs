@@ -27,6 +27,8 @@ use tscap_file::pcapng::{ClockOption, Hooks, InterfaceOption, PEN, StampOption, 
 use tscap_filter::Filter;
 use tscap_streams::DelayBasis;
 
+mod streams;
+
 const NOW: u64 = 1_800_000_000_000_000_000;
 const MS: u64 = 1_000_000;
 

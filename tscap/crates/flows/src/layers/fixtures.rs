@@ -55,6 +55,7 @@ pub fn residences() -> Residences {
         p99_ns: Some(2_850),
         p99_9_ns: None,
         max_ns: 28_500,
+        negative: 0,
         bound_ns: Some(1_202),
     };
     let bin = |from_ns, to_ns, n| Bin { from_ns, to_ns, n };

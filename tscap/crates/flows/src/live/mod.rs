@@ -6,6 +6,7 @@ mod sink;
 
 use self::points::{AttachedPoints, Interfaces, Point};
 use self::sink::{FlowSink, Shown};
+use super::flows::places;
 use super::schema::{Account, FlowReport, IntervalBasis, Place, SortOrder};
 use super::{FlowOptions, Flows, PlaceClock};
 use tscap_base::failure::Failure;
@@ -101,7 +102,7 @@ impl LivePlan {
             };
             FlowSink::new(
                 (&points.slots(), places.collect()),
-                (Flows::new(self.options.clone()), shown),
+                (Flows::new(self.options.clone(), false), shown),
                 beginning.start,
             )
         })?;
@@ -134,6 +135,7 @@ fn place_of(point: &Point, path: StampPath) -> PlaceClock {
                 utc_bound_ns,
                 reference: None,
             },
+            streams: None,
         },
         counter: None,
     }
@@ -195,12 +197,14 @@ impl Running {
             ));
         }
         warnings.append(&mut ended.warnings);
+        let frames = flows.frames();
+        let flows = flows.reports(self.plan.top, self.plan.sort, &clocks);
         Ok(LiveResult {
+            places: places(clocks, frames),
+            flows,
             seconds,
             adds_up: account.seen == seen && account.adds_up(),
-            flows: flows.reports(self.plan.top, self.plan.sort, &clocks),
             account,
-            places: clocks.into_iter().map(|it| it.place).collect(),
             warnings,
         })
     }

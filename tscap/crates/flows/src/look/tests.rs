@@ -115,7 +115,7 @@ fn a_packet_whose_header_says_no_length_ends_with_its_frame() {
         short[length_at..length_at + 2].copy_from_slice(&5u16.to_be_bytes());
         match of(&short, FlowBy::FiveTuple) {
             Look::Flow(found) => assert_eq!(found.carries, Carries::Nothing),
-            look => assert_eq!(look, Look::Malformed),
+            look => assert_eq!(look, Look::Malformed(Malformed::Length)),
         }
     }
 }
@@ -127,7 +127,10 @@ fn each_kind_of_stream_is_found() {
         assert_eq!(name(&frame, FlowBy::Gen), "run 4660 flow 3");
         let last = frame.len() - 1;
         frame[last] ^= 1;
-        assert_eq!(of(&frame, FlowBy::Gen), Look::Malformed);
+        assert_eq!(
+            of(&frame, FlowBy::Gen),
+            Look::Malformed(Malformed::Checksum)
+        );
     }
 }
 
@@ -135,13 +138,16 @@ fn each_kind_of_stream_is_found() {
 fn what_is_cut_is_not_guessed() {
     let frame = rtp(3, 160, 7);
     let cut = |at: usize, by| look(&frame[..at], frame.len() as u32, by, false);
-    assert_eq!(cut(10, FlowBy::FiveTuple), Look::Cut);
-    assert_eq!(cut(20, FlowBy::FiveTuple), Look::Cut);
-    assert_eq!(cut(36, FlowBy::FiveTuple), Look::Cut);
+    assert_eq!(cut(10, FlowBy::FiveTuple), Look::Malformed(Malformed::Cut));
+    assert_eq!(cut(20, FlowBy::FiveTuple), Look::Malformed(Malformed::Cut));
+    assert_eq!(cut(36, FlowBy::FiveTuple), Look::Malformed(Malformed::Cut));
     assert!(matches!(cut(42, FlowBy::FiveTuple), Look::Flow(_)));
-    assert_eq!(cut(50, FlowBy::Rtp), Look::Cut);
+    assert_eq!(cut(50, FlowBy::Rtp), Look::Malformed(Malformed::Cut));
     assert!(matches!(cut(54, FlowBy::Rtp), Look::Flow(_)));
-    assert_eq!(of(&frame[..20], FlowBy::FiveTuple), Look::Malformed);
+    assert_eq!(
+        of(&frame[..20], FlowBy::FiveTuple),
+        Look::Malformed(Malformed::Length)
+    );
 }
 
 #[test]
@@ -159,7 +165,10 @@ fn fragments_and_other_protocols_are_told_apart() {
     assert_eq!(of(&other, FlowBy::FiveTuple), Look::NonIp);
     // Not even an IP header behind the type of IPv4.
     other[12..14].copy_from_slice(&[0x08, 0x00]);
-    assert_eq!(of(&other, FlowBy::FiveTuple), Look::Malformed);
+    assert_eq!(
+        of(&other, FlowBy::FiveTuple),
+        Look::Malformed(Malformed::Length)
+    );
 }
 
 #[test]
@@ -190,7 +199,7 @@ fn the_inner_packet_counts_where_it_is_asked_for() {
     assert!(!plain.is_inner);
     let short = udp_to(VXLAN_PORT, &[8, 0]);
     let look_at = |frame: &[u8]| look(frame, frame.len() as u32, FlowBy::FiveTuple, true);
-    assert_eq!(look_at(&short), Look::Malformed);
+    assert_eq!(look_at(&short), Look::Malformed(Malformed::Length));
 }
 
 proptest::proptest! {

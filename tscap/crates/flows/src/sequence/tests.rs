@@ -14,8 +14,23 @@ fn report(numbers: &[u32]) -> (Loss, Reordering) {
     (loss, reordering)
 }
 
+/// The same where all numbers are kept.
+fn report_of_all(numbers: impl IntoIterator<Item = u32>) -> (Loss, Reordering) {
+    let mut sequence = Sequence::of_all();
+    for number in numbers {
+        sequence.add(number);
+    }
+    let (loss, reordering) = sequence.report();
+    assert_eq!(sequence.lost(), loss.lost);
+    (loss, reordering)
+}
+
 /// Everything anew from the list of all numbers, with sets and sorting.
 fn by_hand(numbers: &[u32]) -> (Loss, Reordering) {
+    within(numbers, WINDOW)
+}
+
+fn within(numbers: &[u32], window: u64) -> (Loss, Reordering) {
     let mut came: BTreeSet<i64> = BTreeSet::new();
     let mut in_order = Vec::new();
     let (mut duplicates, mut too_late) = (0, 0);
@@ -23,7 +38,7 @@ fn by_hand(numbers: &[u32]) -> (Loss, Reordering) {
     for number in numbers {
         let number = i64::from(*number);
         let greatest = came.last().copied().unwrap_or(number);
-        if greatest - number >= WINDOW as i64 {
+        if greatest - number >= window as i64 {
             too_late += 1;
         } else if !came.insert(number) {
             duplicates += 1;
@@ -53,6 +68,7 @@ fn by_hand(numbers: &[u32]) -> (Loss, Reordering) {
         mean: extents.iter().sum::<u64>() as f64 / extents.len() as f64,
         max,
         cut: 0,
+        of_all: None,
     });
     let reordering = Reordering {
         reordered: extents.len() as u64,
@@ -92,6 +108,46 @@ fn what_is_older_than_the_window_is_too_late() {
     assert_eq!((loss.lost, loss.duplicates), (u64::from(window) - 2, 1));
     let (loss, _) = report(&[0, window + 1, 1, 0]);
     assert_eq!((loss.lost, loss.too_late), (WINDOW, 2));
+}
+
+/// Orders of arrival such as those of RFC 4737, section 7.
+#[test]
+fn an_extent_reaches_back_to_the_first_greater_number() {
+    for (arrivals, extents) in [
+        (&[1, 2, 3, 7, 8, 9, 10, 4, 5, 6, 11][..], &[4, 5, 6][..]),
+        (&[1, 2, 3, 5, 6, 7, 8, 4, 9, 10], &[4]),
+        (&[1, 3, 2, 5, 4], &[1, 1]),
+    ] {
+        let (_, reordering) = report_of_all(arrivals.iter().copied());
+        assert_eq!(reordering.reordered, extents.len() as u64);
+        let of_all = reordering.extent.unwrap().of_all.unwrap();
+        assert_eq!(of_all.min, *extents.iter().min().unwrap());
+        assert_eq!(of_all.max, *extents.iter().max().unwrap());
+    }
+}
+
+#[test]
+fn an_extent_beyond_the_kept_stretches_is_marked() {
+    let gaps = 2 * MOST_STRETCHES_OF_ALL as u32;
+    let numbers = (0..gaps).map(|frame| 2 * frame);
+    let (_, reordering) = report_of_all(numbers.clone().chain([1]));
+    let extent = reordering.extent.unwrap();
+    assert_eq!((reordering.reordered, extent.cut), (1, 1));
+    assert_eq!(extent.max, MOST_STRETCHES_OF_ALL as u64);
+    let (_, reordering) = report_of_all(numbers.chain([2 * gaps - 3]));
+    let extent = reordering.extent.unwrap();
+    assert_eq!((extent.max, extent.cut), (1, 0));
+}
+
+#[test]
+fn wild_numbers_cost_no_more_than_their_count() {
+    let wild = (0..10_000u32).map(|turn| turn.wrapping_mul(0x9e37_79b9));
+    let (loss, _) = report_of_all(wild);
+    assert_eq!((loss.received, loss.duplicates), (10_000, 0));
+    assert_eq!(
+        loss.lost + loss.distinct,
+        loss.last.unwrap().abs_diff(loss.first.unwrap()) + 1
+    );
 }
 
 #[test]
@@ -150,5 +206,27 @@ proptest! {
     #[test]
     fn loss_is_exact_also_with_gaps_longer_than_the_window(numbers in arrivals(3_000, 2_000)) {
         prop_assert_eq!(report(&numbers).0, by_hand(&numbers).0);
+    }
+
+    #[test]
+    fn all_numbers_are_told_apart_where_they_are_kept(
+        numbers in arrivals(3_000, 2_000),
+        start in prop_oneof![Just(0u32), Just(u32::MAX - 50), any::<u32>()],
+    ) {
+        let wire = numbers.iter().map(|number| start.wrapping_add(*number));
+        let (mut loss, mut reordering) = report_of_all(wire);
+        let (expected, expected_reordering) = within(&numbers, u64::MAX >> 1);
+        // What is unwrapped begins elsewhere.
+        prop_assert_eq!(
+            loss.last.unwrap() - loss.first.unwrap(),
+            expected.last.unwrap() - expected.first.unwrap()
+        );
+        (loss.first, loss.last) = (expected.first, expected.last);
+        prop_assert_eq!(loss, expected);
+        if let Some(extent) = &mut reordering.extent {
+            let of_all = extent.of_all.take().unwrap();
+            prop_assert_eq!((of_all.n, of_all.max), (reordering.reordered, extent.max as i64));
+        }
+        prop_assert_eq!(reordering, expected_reordering);
     }
 }

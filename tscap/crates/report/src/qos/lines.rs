@@ -4,7 +4,7 @@ use crate::words::{LEAST, NOTHING, Unit, maybe, number, time};
 use tscap_base::text::escaped::escaped;
 use tscap_base::text::numbers::{counted, grouped};
 use tscap_base::text::table::{Side, Table, row};
-use tscap_flows::schema::{Figures, FlowReport};
+use tscap_flows::schema::{Figures, FlowReport, Ipdv};
 
 /// Widths of the columns of a flow's figures, and their heads.
 const COLUMNS: [(&str, usize); 8] = [
@@ -101,12 +101,20 @@ pub(super) fn sentences(flow: &FlowReport) -> Vec<String> {
         && let Some(extent) = reordering.extent
     {
         sentences.push(format!(
-            "reordered {}: extent mean {}, greatest {}",
+            "reordered {}: extent mean {}, greatest {}{}",
             counted(reordering.reordered, "packet"),
             number(extent.mean),
+            if extent.cut > 0 { "at least " } else { "" },
             grouped(extent.max)
         ));
     }
+    if let Some(negative) = flow.delay.map(|it| it.negative).filter(|it| *it > 0) {
+        sentences.push(format!(
+            "negative: {}: the clocks of sender and receiver disagree",
+            counted(negative, "delay")
+        ));
+    }
+    sentences.extend(flow.ipdv.map(intervals));
     if let Some(rtp) = flow.rtp {
         let clock = match rtp.clock_hz {
             Some(rate) => format!("clock {} Hz", grouped(rate.into())),
@@ -137,6 +145,21 @@ pub(super) fn sentences(flow: &FlowReport) -> Vec<String> {
     sentences
 }
 
+/// How the intervals of neighbours were found.
+fn intervals(ipdv: Ipdv) -> String {
+    let by_tsc = "one TSC on both sides";
+    let by_tai = "the stamps here and the sender's CLOCK_TAI";
+    match (ipdv.tsc_pairs, ipdv.tai_pairs) {
+        (0, _) => format!("IPDV by {by_tai}"),
+        (_, 0) => format!("IPDV by {by_tsc}"),
+        (tsc, tai) => format!(
+            "IPDV: {} by {by_tsc}, {} by {by_tai}",
+            grouped(tsc),
+            grouped(tai)
+        ),
+    }
+}
+
 /// Times of a flow, each with its number and bound: a row in the unit that fits its median.
 pub(super) fn times(flow: &FlowReport, title: impl Into<String>) -> Option<Table> {
     let figures = [
@@ -144,7 +167,13 @@ pub(super) fn times(flow: &FlowReport, title: impl Into<String>) -> Option<Table
         ("delay", flow.delay),
         ("PDV", flow.pdv),
         ("IPDV", flow.ipdv.map(|it| it.figures)),
+        ("|IPDV|", flow.interval_error),
     ];
+    // Of a stream with delays also where their tail begins, and how far it reaches.
+    let quantiles: &[&str] = match flow.delay {
+        Some(_) => &["median", "p90", "p99", "p99.9"],
+        None => &["median", "p99"],
+    };
     // Far less than the others, or the same of all: it has a unit of its own.
     let bound = |ns: Option<u64>| maybe(ns, |ns| time(ns as f64));
     let rows = figures.iter().filter_map(|(name, figures)| {
@@ -152,35 +181,41 @@ pub(super) fn times(flow: &FlowReport, title: impl Into<String>) -> Option<Table
         let middle = figures.p50_ns.map_or(figures.mean_ns, |ns| ns as f64);
         let unit = Unit::fitting(middle, LEAST);
         let of = |ns: Option<i64>| maybe(ns, |ns| unit.figure(ns as f64));
-        Some(vec![
+        let mut row = vec![
             format!("{name}, {}", unit.name),
             grouped(figures.n),
             of(Some(figures.min_ns)),
             unit.figure(figures.mean_ns),
             unit.figure(figures.sd_ns),
-            of(figures.p50_ns),
-            of(figures.p99_ns),
-            of(Some(figures.max_ns)),
-            bound(figures.bound_ns),
-        ])
+        ];
+        row.extend(quantiles.iter().map(|name| match *name {
+            "p90" => of(figures.p90_ns),
+            "p99" => of(figures.p99_ns),
+            "p99.9" => of(figures.p99_9_ns),
+            _ => of(figures.p50_ns),
+        }));
+        row.extend([of(Some(figures.max_ns)), bound(figures.bound_ns)]);
+        Some(row)
     });
     let mut rows: Vec<_> = rows.collect();
     if let Some(jitter) = flow.jitter {
         let unit = Unit::fitting(jitter.mean_ns, LEAST);
-        rows.push(vec![
+        let mut row = vec![
             format!("jitter, {}", unit.name),
             grouped(jitter.n),
             NOTHING.to_owned(),
             unit.figure(jitter.mean_ns),
             NOTHING.to_owned(),
-            NOTHING.to_owned(),
-            NOTHING.to_owned(),
-            unit.figure(jitter.max_ns),
-            bound(jitter.bound_ns),
-        ]);
+        ];
+        row.extend(quantiles.iter().map(|_| NOTHING.to_owned()));
+        row.extend([unit.figure(jitter.max_ns), bound(jitter.bound_ns)]);
+        rows.push(row);
     }
     let head = [
-        "time", "n", "min", "mean", "sd", "median", "p99", "max", "±",
-    ];
+        &["time", "n", "min", "mean", "sd"],
+        quantiles,
+        &["max", "±"],
+    ]
+    .concat();
     Table::figures(title, &head, rows).if_any()
 }

@@ -6,7 +6,7 @@ use crate::table::Table;
 use crate::words::{NOTHING, maybe, number, time};
 use tscap_base::text::escaped::escaped;
 use tscap_base::text::numbers::{counted, grouped, ring};
-use tscap_flows::schema::{FlowBy, Place, Quality};
+use tscap_flows::schema::{FlowBy, Place, Quality, StreamFrames};
 use tscap_streams::DelayBasis;
 
 /// Most rows of a page's table.
@@ -44,9 +44,7 @@ pub(super) fn environment(quality: &Quality) -> Table {
 
 /// What intervals and delays of a place are worth.
 fn of_place(place: &Place) -> [String; 2] {
-    let interface = place.interface.as_deref();
-    let interface = interface.map_or("an interface".into(), escaped);
-    let direction = if place.sent { "sent on" } else { "received on" };
+    let place_said = said(place);
     let basis = &place.intervals;
     let worth = match (&basis.unbounded, basis.ends_ns) {
         (Some(why), _) => format!("no bound: {why}"),
@@ -82,9 +80,47 @@ fn of_place(place: &Place) -> [String; 2] {
         ),
     };
     [
-        format!("{direction} {interface}: by {}, {worth}", basis.clock),
-        format!("{direction} {interface}: {delays}"),
+        format!("{place_said}: by {}, {worth}", basis.clock),
+        format!("{place_said}: {delays}"),
     ]
+}
+
+fn said(place: &Place) -> String {
+    let interface = place.interface.as_deref();
+    let interface = interface.map_or("an interface".into(), escaped);
+    let direction = if place.sent { "sent" } else { "received" };
+    format!("{direction} on {interface}")
+}
+
+/// What the frames of a place are.
+fn of_frames(frames: &StreamFrames) -> String {
+    let details = [
+        (frames.cut, "cut before the stream header"),
+        (frames.length_wrong, "with wrong lengths"),
+        (frames.checksum_wrong, "with a wrong UDP checksum"),
+        (frames.port_wrong, "from the port of another flow"),
+        (frames.checksum_absent, "of streams without a UDP checksum"),
+        (
+            frames.checksum_unknown,
+            "of streams too short to check the UDP checksum",
+        ),
+    ];
+    let details = details.iter().filter(|(count, _)| *count > 0);
+    let details: Vec<_> = details
+        .map(|(count, what)| format!("{} {what}", grouped(*count)))
+        .collect();
+    let details = if details.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", details.join(", "))
+    };
+    format!(
+        "{} = {} of streams + {} + {} malformed{details}",
+        counted(frames.frames, "frame"),
+        grouped(frames.streams),
+        counted(frames.others, "other"),
+        grouped(frames.malformed)
+    )
 }
 
 /// What became of every packet, as equations.
@@ -114,6 +150,11 @@ pub(super) fn account(quality: &Quality) -> Vec<String> {
         counted(flows, "flow"),
         parts.collect::<String>()
     )];
+    let streams = quality.places.iter().filter_map(|place| {
+        let frames = place.streams.filter(|it| it.frames > 0)?;
+        Some(format!("{}: {}", said(place), of_frames(&frames)))
+    });
+    sentences.extend(streams);
     let evicted = account.evicted;
     if evicted.flows > 0 {
         sentences.push(format!(

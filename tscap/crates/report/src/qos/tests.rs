@@ -1,7 +1,15 @@
+use std::io::Cursor;
+
 use super::*;
 use crate::layout::Layout;
 use crate::saved::Saved;
+use tscap_clock::StampPath;
+use tscap_flows::FlowOptions;
+use tscap_flows::file::{FilePlan, measure_file};
 use tscap_flows::fixtures::{nothing, streams};
+use tscap_flows::schema::{FlowBy, SortOrder};
+use tscap_streams::fixtures::Headers;
+use tscap_streams::fixtures::capture::{Capture, NOW, TAI_OFFSET_S, stream};
 
 #[test]
 fn the_text_fits_a_terminal_and_says_each_figure() {
@@ -87,4 +95,54 @@ fn what_was_written_is_read_back() {
         panic!("{written}");
     };
     assert_eq!(*read, streams());
+}
+
+/// What became of the streams of `tscap gen` in a file.
+#[test]
+fn what_a_stream_says_is_told() {
+    let mut capture = Capture::ours();
+    for seq in (0..1_000u32).filter(|seq| *seq != 500) {
+        let delay = if seq == 999 {
+            -5
+        } else {
+            200 + i64::from(seq % 10)
+        };
+        capture.stream(Headers::V4, seq, u64::from(seq) * 10_000, delay);
+    }
+    capture.packet(0, NOW, &[0; 60], 60, None);
+    let mut wrong = Headers::V4.frame(&stream(0, 0));
+    wrong[60] ^= 1;
+    capture.packet(0, NOW, &wrong, usize::MAX, None);
+    capture.statistics(0, StampPath::Ktime, &[TAI_OFFSET_S]);
+    let plan = FilePlan {
+        options: FlowOptions {
+            by: FlowBy::Gen,
+            looks_inside: false,
+            max_flows: 10,
+            rates: Default::default(),
+        },
+        sort: SortOrder::Packets,
+        top: 10,
+        filter: None,
+    };
+    let found = measure_file(&mut Cursor::new(capture.bytes()), &plan).unwrap();
+    let mut quality = nothing();
+    quality.method.flow = FlowBy::Gen;
+    (quality.account, quality.places) = (found.account, found.places);
+    (quality.flows, quality.warnings) = (found.flows, found.warnings);
+    let text = document(&quality).text(Layout::WHOLE);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in [
+        "1,001 packets = 999 in 1 flow + 1 not IP + 1 malformed",
+        "received on vb: 1,001 frames = 999 of streams + 1 other + 1 malformed (1 with a wrong UDP \
+         checksum)",
+        "lost 1 of 1,000 (0.10 %) in 1 period, the longest of 1",
+        "negative: 1 delay: the clocks of sender and receiver disagree",
+        "IPDV by the stamps here and the sender's CLOCK_TAI",
+        "delay, µs 999 −0.005 0.20 0.00722 0.20 0.21",
+        "|IPDV|, ns 997 1 2 7",
+        "delays received on vb: ±20 ns where one host sends and receives",
+    ] {
+        assert!(words.contains(said), "{said}\n{text}");
+    }
 }
