@@ -4,9 +4,7 @@ use std::env;
 
 use serde::Serialize;
 
-use super::console::Console;
-use super::measuring::{self, ResultOutput, Start, VETH};
-use super::signals::Signals;
+use super::measuring::{self, Experiment, ResultOutput};
 use super::{Context as _, Exit, Failure, Hint as _};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::causes::chain;
@@ -16,8 +14,7 @@ use tscap_cli::ComparePlan;
 use tscap_filter::LinkType;
 use tscap_host::affinity;
 use tscap_lab::compare::{
-    Comparison, Conditions, ExperimentError, FrameSource, Request, Results, assemble,
-    run as measure,
+    Comparison, Conditions, ExperimentError, FrameSource, Request, assemble, run as measure,
 };
 use tscap_programs::hook::{AttachedProgram, InterruptKfuncs, KernelCounters};
 use tscap_traffic::load::FAST_BYTES;
@@ -68,26 +65,35 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
         FrameSource::Own { pair, .. } => (pair.rx.name.clone(), Some(FAST_BYTES)),
         FrameSource::Live { link, .. } => (link.name.clone(), None),
     };
-    // Until here nothing lasts longer than the process.
-    let mut signals = Signals::new()?;
-    console.say(&format!(
-        "ready: comparing on {interface}, CPU {cpu}, {}, {} {}",
-        counted(plan.amount.rounds.into(), "round"),
-        // There it takes as long as the frames do.
-        frame_bytes.map_or("at least", |_| "about"),
-        measuring::about(plan.amount.seconds(frame_bytes.is_some(), None))
-    ));
-    let start = Start::now(&files);
     let cpus = affinity::allowed_cpus().context("cannot read this process's CPU affinity")?;
-    let measured = rounds(frame_source, request, &mut signals, &mut console).await?;
-    let Some(results) = measured else {
-        console.error("aborted: nothing is reported");
+    let (amount, is_ours) = (plan.amount, frame_bytes.is_some());
+    let of = amount.steps(is_ours);
+    let experiment = Experiment {
+        thread: "tscap-compare",
+        ready: &format!(
+            "comparing on {interface}, CPU {cpu}, {}, {} {}",
+            counted(amount.rounds.into(), "round"),
+            // There it takes as long as the frames do.
+            if is_ours { "about" } else { "at least" },
+            measuring::about(amount.seconds(is_ours, None))
+        ),
+        amount: measuring::Amount {
+            of,
+            seconds: move |first_round| amount.seconds(is_ours, first_round),
+        },
+        left_out: "the round under way",
+        cpu,
+        interface: &interface,
+        is_ours,
+    };
+    let progress = |rounds| Progress { rounds, of };
+    let work = move |stop, done| measure(frame_source, &request, stop, done);
+    let measured = measuring::experiment(&mut console, experiment, progress, work);
+    let Some((results, about)) = measured.await? else {
         return Ok(None);
     };
-    let exit = match results.ended_by {
-        None | Some(ExperimentError::Stopped) => Exit::Success,
-        Some(_) => Exit::Fault,
-    };
+    let results = results.map_err(refusal)?;
+    let exit = measuring::exit(results.ended_by.as_ref());
     let conditions = Conditions {
         frames: plan.amount.frames,
         frame_bytes,
@@ -95,10 +101,6 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
         cpus: cpus.len(),
         causes_unknown,
     };
-    let mut about = start.circumstances(&files, cpu, &interface);
-    if frame_bytes.is_some() {
-        about.machine.driver = VETH.into();
-    }
     let comparison = assemble(results, about, conditions);
     let comparison = comparison.ok_or_else(|| Failure::new("nothing was measured"))?;
     Ok(Some((comparison, exit)))
@@ -136,37 +138,8 @@ fn frame_source(plan: &ComparePlan) -> Result<FrameSource, Failure> {
     })
 }
 
-/// `None` if a second signal came.
-async fn rounds(
-    frame_source: FrameSource,
-    request: Request,
-    signals: &mut Signals,
-    console: &mut Console,
-) -> Result<Option<Results>, Failure> {
-    let amount = request.amount;
-    let sends = matches!(frame_source, FrameSource::Own { .. });
-    let of = amount.steps(sends);
-    let steps = measuring::Amount {
-        of,
-        seconds: move |first_round| amount.seconds(sends, first_round),
-    };
-    let measured = measuring::measure(
-        "tscap-compare",
-        steps,
-        "the round under way",
-        signals,
-        console,
-        |rounds| Progress { rounds, of },
-        move |stop, done| measure(frame_source, &request, stop, done),
-    );
-    measured
-        .await?
-        .map(|results| results.map_err(refusal))
-        .transpose()
-}
-
 fn refusal(error: ExperimentError) -> Failure {
-    if matches!(error, ExperimentError::Stopped) {
+    if matches!(error, ExperimentError::Stopped(_)) {
         return Failure::new("ended before the first round was over: nothing was measured");
     }
     let hint = match &error {

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::measuring::{self, ResultOutput, Start};
-use super::signals::Signals;
+use super::measuring::{self, Experiment, ResultOutput};
 use super::{Context as _, Exit, Failure};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::numbers::counted;
@@ -39,7 +38,6 @@ async fn session(plan: &CountersPlan) -> Result<Option<(Characteristics, Exit)>,
         check::check_privileges_to_make_namespaces()?;
         check::check_kernel()?;
     }
-    let files = KernelFiles::live();
     let request = Request {
         cpu: super::choose_cpu(plan.cpu, "read counters on")?,
         phases: plan.phases.clone(),
@@ -49,48 +47,41 @@ async fn session(plan: &CountersPlan) -> Result<Option<(Characteristics, Exit)>,
     };
     let all: Duration = plan.phase * plan.phases.len() as u32;
     let seconds = all.as_secs_f64();
-    // Until here nothing lasts longer than the process.
-    let mut signals = Signals::new()?;
-    console.say(&format!(
-        "ready: reading counters on CPU {}, {}, about {}",
-        request.cpu,
-        counted(plan.phases.len() as u64, "phase"),
-        measuring::about(seconds)
-    ));
-    let start = Start::now(&files);
     let of = seconds.ceil() as u32;
-    let steps = measuring::Amount {
-        of,
-        seconds: move |_: Option<f64>| seconds,
-    };
-    let measured = measuring::measure(
-        "tscap-counters",
-        steps,
-        "what is left of the phases",
-        &mut signals,
-        &mut console,
-        |seconds| Progress { seconds, of },
-        {
-            let request = request.clone();
-            move |stop, done| measure(&request, &stop, done)
+    let experiment = Experiment {
+        thread: "tscap-counters",
+        ready: &format!(
+            "reading counters on CPU {}, {}, about {}",
+            request.cpu,
+            counted(plan.phases.len() as u64, "phase"),
+            measuring::about(seconds)
+        ),
+        amount: measuring::Amount {
+            of,
+            seconds: move |_: Option<f64>| seconds,
         },
-    );
-    let Some(results) = measured.await? else {
-        console.error("aborted: nothing is reported");
+        left_out: "what is left of the phases",
+        cpu: request.cpu,
+        interface: "",
+        is_ours: false,
+    };
+    let progress = |seconds| Progress { seconds, of };
+    let measured = measuring::experiment(&mut console, experiment, progress, {
+        let request = request.clone();
+        move |stop, done| measure(&request, &stop, done)
+    });
+    let Some((results, about)) = measured.await? else {
         return Ok(None);
     };
     let results = results.map_err(refusal)?;
-    let exit = match results.ended_by {
-        None | Some(CountersError::Stopped) => Exit::Success,
-        Some(_) => Exit::Fault,
-    };
-    let about = start.circumstances(&files, request.cpu, "");
+    let exit = measuring::exit(results.ended_by.as_ref());
+    let files = KernelFiles::live();
     Ok(Some((assemble(results, &request, about, &files), exit)))
 }
 
 fn refusal(error: CountersError) -> Failure {
     let hint = match error {
-        CountersError::Stopped => {
+        CountersError::Stopped(_) => {
             return Failure::new("ended before the counters were read: nothing was measured");
         }
         CountersError::Reference(_) => {

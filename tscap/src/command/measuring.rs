@@ -19,6 +19,7 @@ use super::{Context, Exit, Failure, Hint as _, terminal};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_cli::Verbosity;
 use tscap_clock::RealNs;
+use tscap_lab::EarlyEnd;
 use tscap_report::Layout;
 use tscap_report::saved::Kind;
 use tscap_results::envelope::Circumstances;
@@ -120,7 +121,7 @@ pub(super) fn console(json: bool) -> Result<Console, Failure> {
 }
 
 /// What drives the interfaces of [`pair`].
-pub(super) const VETH: &str = "veth";
+const VETH: &str = "veth";
 
 /// A veth pair; `otherwise` is what to do without one.
 pub(super) fn pair(otherwise: &str) -> Result<Pair, Failure> {
@@ -200,6 +201,65 @@ pub(super) async fn measure<T: Send + 'static, E: Send + 'static, P: Serialize>(
     match (measured, deadline) {
         (Err(_), Some(_)) => Ok(None),
         (measured, _) => Ok(Some(measured)),
+    }
+}
+
+/// An experiment, as it is told.
+pub(super) struct Experiment<'a, S> {
+    /// Name of the measuring thread.
+    pub thread: &'a str,
+    /// What is about to be done.
+    pub ready: &'a str,
+    /// How long it will take.
+    pub amount: Amount<S>,
+    /// What the first request to end leaves out.
+    pub left_out: &'a str,
+    /// The CPU that it is about.
+    pub cpu: u32,
+    /// The interface that it is about; empty if there is none.
+    pub interface: &'a str,
+    /// The interface is of [`pair`].
+    pub is_ours: bool,
+}
+
+/// Does [`measure`] as an experiment: says that it is ready, and tells its circumstances beside
+/// what it gave. `None` if a second signal ended it at once.
+pub(super) async fn experiment<T: Send + 'static, E: Send + 'static, P: Serialize>(
+    console: &mut Console,
+    experiment: Experiment<'_, impl Fn(Option<f64>) -> f64>,
+    progress: impl Fn(u32) -> P,
+    work: impl FnOnce(Arc<Stop>, OnProgress) -> Result<T, E> + Send + 'static,
+) -> Result<Option<(Result<T, E>, Circumstances)>, Failure> {
+    // Until here nothing lasts longer than the process.
+    let mut signals = Signals::new()?;
+    console.say(&format!("ready: {}", experiment.ready));
+    let files = KernelFiles::live();
+    let start = Start::now(&files);
+    let measured = measure(
+        experiment.thread,
+        experiment.amount,
+        experiment.left_out,
+        &mut signals,
+        console,
+        progress,
+        work,
+    );
+    let Some(results) = measured.await? else {
+        console.error("aborted: nothing is reported");
+        return Ok(None);
+    };
+    let mut about = start.circumstances(&files, experiment.cpu, experiment.interface);
+    if experiment.is_ours {
+        about.machine.driver = VETH.into();
+    }
+    Ok(Some((results, about)))
+}
+
+/// The exit code of an experiment with results.
+pub(super) fn exit(ended_by: Option<&impl EarlyEnd>) -> Exit {
+    match ended_by {
+        Some(error) if !error.is_stop() => Exit::Fault,
+        _ => Exit::Success,
     }
 }
 

@@ -5,10 +5,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::measuring::{self, ResultOutput, Start, VETH};
-use super::signals::Signals;
+use super::measuring::{self, Experiment, ResultOutput};
 use super::{Context as _, Exit, Failure, Hint as _};
-use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::numbers::counted;
 use tscap_capture::check;
 use tscap_cli::ObserverPlan;
@@ -40,7 +38,6 @@ async fn session(plan: &ObserverPlan) -> Result<Option<(Observation, Exit)>, Fai
     let mut console = measuring::console(plan.json)?;
     check::check_privileges_to_make_namespaces()?;
     check::check_kernel()?;
-    let files = KernelFiles::live();
     let placement = Placement {
         executable: env::current_exe().context("cannot find this program's own file")?,
         sender_cpu: super::choose_cpu(plan.cpu, "send from")?,
@@ -53,49 +50,40 @@ async fn session(plan: &ObserverPlan) -> Result<Option<(Observation, Exit)>, Fai
     let interface = pair.rx.name.clone();
     let amount = plan.amount;
     let seconds = amount.seconds(Watcher::ALL.len());
-    // Until here nothing lasts longer than the process.
-    let mut signals = Signals::new()?;
-    console.say(&format!(
-        "ready: observing traffic on {interface}, {}, about {}",
-        counted(amount.rounds.into(), "round"),
-        measuring::about(seconds)
-    ));
-    let start = Start::now(&files);
     let of = amount.rounds;
-    let steps = measuring::Amount {
-        of,
-        seconds: move |first: Option<f64>| {
-            first.map_or(seconds, |round| round * f64::from(amount.rounds))
+    let experiment = Experiment {
+        thread: "tscap-observer",
+        ready: &format!(
+            "observing traffic on {interface}, {}, about {}",
+            counted(amount.rounds.into(), "round"),
+            measuring::about(seconds)
+        ),
+        amount: measuring::Amount {
+            of,
+            seconds: move |first: Option<f64>| {
+                first.map_or(seconds, |round| round * f64::from(amount.rounds))
+            },
         },
+        left_out: "the round under way",
+        cpu: placement.sender_cpu,
+        interface: &interface,
+        is_ours: true,
     };
-    let measured = measuring::measure(
-        "tscap-observer",
-        steps,
-        "the round under way",
-        &mut signals,
-        &mut console,
-        |rounds| Progress { rounds, of },
-        {
-            let placement = placement.clone();
-            move |stop, done| measure(pair, &placement, &amount, stop, done)
-        },
-    );
-    let Some(results) = measured.await? else {
-        console.error("aborted: nothing is reported");
+    let progress = |rounds| Progress { rounds, of };
+    let measured = measuring::experiment(&mut console, experiment, progress, {
+        let placement = placement.clone();
+        move |stop, done| measure(pair, &placement, &amount, stop, done)
+    });
+    let Some((results, about)) = measured.await? else {
         return Ok(None);
     };
     let results = results.map_err(refusal)?;
-    let exit = match results.ended_by {
-        None | Some(ObserverError::Stopped) => Exit::Success,
-        Some(_) => Exit::Fault,
-    };
-    let mut about = start.circumstances(&files, placement.sender_cpu, &interface);
-    about.machine.driver = VETH.into();
+    let exit = measuring::exit(results.ended_by.as_ref());
     Ok(Some((assemble(results, about, &placement, &amount), exit)))
 }
 
 fn refusal(error: ObserverError) -> Failure {
-    if matches!(error, ObserverError::Stopped) {
+    if matches!(error, ObserverError::Stopped(_)) {
         return Failure::new("ended before the first round was over: nothing was measured");
     }
     Failure::from_error(error, "cannot measure").hint("tscap doctor says what this machine lacks")

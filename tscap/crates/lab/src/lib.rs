@@ -2,8 +2,11 @@
 
 pub mod compare;
 pub mod counters;
+mod early_end;
 pub mod loss;
 pub mod observer;
+
+pub use early_end::EarlyEnd;
 
 /// The examples of README.md are tests.
 #[cfg(doctest)]

@@ -92,7 +92,7 @@ fn receiver(asked: ReceiveCpu, sender: u32, allowed: &[u32]) -> Result<u32, Fail
 /// A sweep that gave nothing.
 fn refusal(error: LossError) -> Failure {
     let hint = match &error {
-        LossError::Stopped => {
+        LossError::Stopped(_) => {
             return Failure::new("ended before the costs were known: nothing was measured");
         }
         LossError::NotInstalled(absent) => {

@@ -1,14 +1,12 @@
 //! The sweep.
 
 use super::{Progress, placement, refusal};
-use crate::command::measuring::{self, ResultOutput, Start, VETH};
-use crate::command::signals::Signals;
+use crate::command::measuring::{self, Experiment, ResultOutput};
 use crate::command::{Context, Exit, Failure};
-use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::numbers::{counted, ring as length};
 use tscap_cli::LossPlan;
 use tscap_host::system;
-use tscap_lab::loss::{Grid, LossError, Results, Sweep, assemble, captures, run as measure};
+use tscap_lab::loss::{Grid, LossError, Sweep, assemble, captures, run as measure};
 use tscap_traffic::load::{NotInstalled, Tool};
 
 pub(in crate::command) fn run(plan: &LossPlan) -> Result<Exit, Failure> {
@@ -41,42 +39,35 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
     for text in &known {
         console.warning(text);
     }
-    let files = KernelFiles::live();
-    // Until here nothing lasts longer than the process.
-    let mut signals = Signals::new()?;
-    console.say(&format!(
-        "ready: {} on {interface}, sent from CPU {}, about {}",
-        counted(grid.len() as u64, "point"),
-        placement.sender_cpu,
-        measuring::about(grid.seconds())
-    ));
-    let start = Start::now(&files);
     let of = captures(grid, &placement);
-    let amount = measuring::Amount {
-        of,
-        seconds: |_| grid.seconds(),
-    };
-    let measured = measuring::measure(
-        "tscap-loss",
-        amount,
-        "the point under way",
-        &mut signals,
-        &mut console,
-        |captures| Progress { captures, of },
-        {
-            let (placement, grid) = (placement.clone(), grid.clone());
-            move |stop, done| measure(pair, placement, &grid, stop, done)
+    let experiment = Experiment {
+        thread: "tscap-loss",
+        ready: &format!(
+            "{} on {interface}, sent from CPU {}, about {}",
+            counted(grid.len() as u64, "point"),
+            placement.sender_cpu,
+            measuring::about(grid.seconds())
+        ),
+        amount: measuring::Amount {
+            of,
+            seconds: |_| grid.seconds(),
         },
-    );
-    let Some(results) = measured.await? else {
-        console.error("aborted: nothing is reported");
+        left_out: "the point under way",
+        cpu: placement.sender_cpu,
+        interface: &interface,
+        is_ours: true,
+    };
+    let progress = |captures| Progress { captures, of };
+    let measured = measuring::experiment(&mut console, experiment, progress, {
+        let (placement, grid) = (placement.clone(), grid.clone());
+        move |stop, done| measure(pair, placement, &grid, stop, done)
+    });
+    let Some((results, about)) = measured.await? else {
         return Ok(None);
     };
     let mut results = results.map_err(refusal)?;
     results.warnings.extend(known);
-    let exit = exit(&results);
-    let mut about = start.circumstances(&files, placement.sender_cpu, &interface);
-    about.machine.driver = VETH.into();
+    let exit = measuring::exit(results.ended_by.as_ref());
     Ok(Some((assemble(results, about, &placement, grid), exit)))
 }
 
@@ -125,13 +116,6 @@ fn uneven_memory(grid: &Grid, rings: usize) -> Vec<String> {
         )
     });
     xdpdump.chain(reported).collect()
-}
-
-fn exit(results: &Results) -> Exit {
-    match results.ended_by {
-        None | Some(LossError::Stopped) => Exit::Success,
-        Some(_) => Exit::Fault,
-    }
 }
 
 #[cfg(test)]

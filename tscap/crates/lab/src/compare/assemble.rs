@@ -9,8 +9,9 @@ use super::stamp_samples::{PatternSamples, StampSamples};
 use super::statistics::{
     Allowance, Density, autocorrelation, correlation, pooled_autocorrelation, verdict,
 };
-use super::warnings::{disagreement, early_end, losses, noise, one_cpu, unreached};
+use super::warnings::{disagreement, losses, noise, one_cpu, unreached};
 use super::{Stamp, causes, interrupts};
+use crate::early_end::early_end;
 use tscap_common::compare::UNROLLED;
 
 use tscap_clock::{StampPath, StampSource};

@@ -62,15 +62,6 @@ pub struct CapturedBurst {
 }
 
 impl CompareBed {
-    /// An error once it is to end.
-    pub fn go_on(&self) -> Result<(), ExperimentError> {
-        if self.stop.is_asked() {
-            Err(ExperimentError::Stopped)
-        } else {
-            Ok(())
-        }
-    }
-
     /// The clocks as they are now; `None` if somebody sets them.
     pub fn clocks(&mut self, stamp: Stamp) -> io::Result<Option<Clocks>> {
         let offset = match (stamp, self.rate) {
@@ -133,7 +124,7 @@ impl CompareBed {
         };
         let deadline = Instant::now() + *timeout;
         loop {
-            self.go_on()?;
+            self.stop.go_on()?;
             let measured = self.programs.counts()?.measured;
             if measured >= frames {
                 return Ok(());

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::early_end::with_results;
 use tscap_common::compare::MOST_SAMPLES;
 
 use super::bed::CompareBed;
@@ -71,10 +72,7 @@ pub fn run(
     };
     let ended = bench.measure_all(&mut results, &request.amount, &mut tell);
     results.kernel = bench.kernel.take().map(|kernel| kernel.patterns);
-    match ended {
-        Err(error) if results.rounds == 0 => return Err(error),
-        ended => results.ended_by = ended.err(),
-    }
+    results.ended_by = with_results(ended, results.rounds > 0)?;
     Ok(results)
 }
 
@@ -147,10 +145,10 @@ impl CompareBed {
                 for index in order(results.taken.len(), round) {
                     let taken = &mut results.taken[index];
                     if let Some((path, point)) = taken.turn.stamp.zip(taken.loss.get_mut(at)) {
-                        self.go_on()?;
+                        self.stop.go_on()?;
                         let captured = bed.take(path, *case, point);
                         // A capture that was killed because of that is no fault.
-                        self.go_on()?;
+                        self.stop.go_on()?;
                         captured?;
                     }
                 }
@@ -204,7 +202,7 @@ impl CompareBed {
         index: usize,
         amount: &Amount,
     ) -> Result<(), ExperimentError> {
-        self.go_on()?;
+        self.stop.go_on()?;
         self.programs.reload(taken.turn)?;
         if taken.turn.stamp.is_some() {
             taken.read_ns.push(self.programs.read_ns(taken.turn)?);
@@ -243,7 +241,7 @@ impl CompareBed {
             // In pieces that the array of samples holds, and that end soon.
             let most = burst.in_a_second().min(MOST_SAMPLES.into());
             while left > 0 {
-                self.go_on()?;
+                self.stop.go_on()?;
                 burst.frames = left.min(most);
                 left -= burst.frames;
                 let pattern = &mut taken.patterns[index];
@@ -275,7 +273,7 @@ impl CompareBed {
             let mut burst = Burst::of_pattern(pattern, left);
             let most = burst.in_a_second().min(MOST_SAMPLES.into());
             while left > 0 {
-                self.go_on()?;
+                self.stop.go_on()?;
                 burst.frames = left.min(most);
                 left -= burst.frames;
                 let measured = self.measure_kernel(burst)?;
@@ -300,10 +298,10 @@ impl CompareBed {
         let mut burst = Burst::flat_out(64, RATE_FRAMES);
         let mut tried = f64::INFINITY;
         for _ in 0..RATE_STEPS {
-            self.go_on()?;
+            self.stop.go_on()?;
             let captured = self.capture(path, burst);
             // A capture that was killed because of that is no fault.
-            self.go_on()?;
+            self.stop.go_on()?;
             let captured = captured?;
             if captured.written >= captured.sent {
                 taken.lossless_rate.push(captured.rate.min(tried));

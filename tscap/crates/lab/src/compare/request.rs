@@ -4,11 +4,12 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::early_end::EarlyEnd;
 use super::plan::Amount;
 use super::programs::ProgramsError;
 use tscap_network::netdev::Link;
 use tscap_programs::hook::{InterruptKfuncs, KernelCounters};
-use tscap_traffic::load::Pair;
+use tscap_traffic::load::{Pair, Stopped};
 
 /// Where frames come from.
 pub enum FrameSource {
@@ -66,8 +67,8 @@ pub enum ExperimentError {
         timeout: Duration,
     },
     /// It was told to end.
-    #[error("told to end")]
-    Stopped,
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// None of the frames sent was measured.
     #[error("none of the frames sent came in on the CPU that they were sent from")]
     AllLost,
@@ -77,4 +78,10 @@ pub enum ExperimentError {
     /// Another step of it failed.
     #[error(transparent)]
     Step(#[from] io::Error),
+}
+
+impl EarlyEnd for ExperimentError {
+    fn is_stop(&self) -> bool {
+        matches!(self, Self::Stopped(_))
+    }
 }

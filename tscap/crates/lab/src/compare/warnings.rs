@@ -1,24 +1,13 @@
 //! What a reader must know before the figures of a comparison.
 
-use super::request::ExperimentError;
 use super::schema::{LossMethod, Outcome, Subject, Verdict};
 use super::stamp_samples::StampSamples;
-use tscap_base::text::causes::chain;
 use tscap_base::text::numbers::{counted, grouped};
 use tscap_clock::StampPath;
 use tscap_results::machine::Machine;
 
 /// The two costs of a read may differ by so much, a share of the unrolled one.
 const AGREEMENT: f64 = 0.25;
-
-/// Why a comparison is partial.
-pub(super) fn early_end(error: &ExperimentError) -> String {
-    let partial = "ended before all was measured: these are partial results";
-    match error {
-        ExperimentError::Stopped => partial.into(),
-        error => format!("{partial}: {}", chain(error)),
-    }
-}
 
 /// What makes all figures doubtful comes first.
 pub(super) fn noise(machine: &Machine, cpus: usize, verdicts: &[Verdict]) -> Vec<String> {
@@ -182,13 +171,5 @@ mod tests {
         };
         assert_eq!(one_cpu(Some(&method(1))), None);
         assert!(one_cpu(Some(&method(0))).unwrap().contains("CPU 0"));
-    }
-
-    #[test]
-    fn an_early_end_is_explained() {
-        assert!(early_end(&ExperimentError::Stopped).ends_with("partial results"));
-        let source = std::io::Error::from_raw_os_error(libc::ENODEV);
-        let said = early_end(&ExperimentError::Step(source));
-        assert!(said.contains("partial results: No such device"), "{said}");
     }
 }

@@ -2,12 +2,12 @@
 
 use super::access::Quartiles;
 use super::counter::{Counter, Place};
-use super::experiment::{CountersError, READINGS, Request, Results, Taken};
+use super::experiment::{READINGS, Request, Results, Taken};
 use super::phase::Stress;
 use super::rates::{Rates, Seen};
 use super::schema::{Characteristics, Method, Phase, Reference, Subject, VERSION};
+use crate::early_end::early_end;
 use tscap_base::kernel_files::KernelFiles;
-use tscap_base::text::causes::chain;
 use tscap_results::envelope::{Circumstances, Kind};
 use tscap_statistics::Distribution;
 
@@ -188,14 +188,6 @@ fn failures(subject: &Subject) -> Option<String> {
         let name = subject.counter.name();
         format!("{name}: {} readings failed", subject.failed)
     })
-}
-
-fn early_end(error: &CountersError) -> String {
-    let partial = "ended before all was measured: these are partial results";
-    match error {
-        CountersError::Stopped => partial.into(),
-        error => format!("{partial}: {}", chain(error)),
-    }
 }
 
 #[cfg(test)]

@@ -17,13 +17,14 @@ use super::schema::{MissingCounter, Phase};
 use super::sighting::CounterTrend;
 use super::stress::{Load, Means};
 use crate::compare::ProgramsError;
+use crate::early_end::{EarlyEnd, with_results};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_clock::measure_tsc_rate;
 use tscap_host::affinity;
 use tscap_statistics::{Distribution, quantile};
 use tscap_time::ptp::PtpError;
 use tscap_time::tsc;
-use tscap_traffic::load::{CpuLoad, LoadError, Stop, Ticks};
+use tscap_traffic::load::{CpuLoad, LoadError, Stop, Stopped, Ticks};
 
 /// Most readings of a counter in a row.
 pub(super) const READINGS: usize = 250;
@@ -65,8 +66,8 @@ impl Request {
 #[derive(Debug, thiserror::Error)]
 pub enum CountersError {
     /// It was told to end.
-    #[error("told to end")]
-    Stopped,
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// There is no unit for latencies.
     #[error("the rate of the TSC can't be measured: every reading of it was interrupted")]
     NoTsc,
@@ -87,6 +88,12 @@ pub enum CountersError {
     /// Another step failed.
     #[error(transparent)]
     Step(#[from] io::Error),
+}
+
+impl EarlyEnd for CountersError {
+    fn is_stop(&self) -> bool {
+        matches!(self, Self::Stopped(_))
+    }
 }
 
 /// What was read of a counter.
@@ -185,10 +192,7 @@ pub fn run(
     };
     results.begin(&bed);
     let ended = bed.phases(request, &means, &mut results, stop, &mut tell);
-    match ended {
-        Err(error) if results.turns.is_empty() => return Err(error),
-        ended => results.ended_by = ended.err(),
-    }
+    results.ended_by = with_results(ended, !results.turns.is_empty())?;
     Ok(results)
 }
 
@@ -266,9 +270,7 @@ impl Bed {
     ) -> Result<(), CountersError> {
         for stress in request.phases.iter().copied() {
             let failed = |source| CountersError::Load { stress, source };
-            if stop.is_asked() {
-                return Err(CountersError::Stopped);
-            }
+            stop.go_on()?;
             let load = Load::start(stress, means, request.phase, stop).map_err(failed)?;
             let files = KernelFiles::live();
             let (before, start) = (Ticks::read(&files), Instant::now());
@@ -304,9 +306,7 @@ impl Bed {
     ) -> Result<(), CountersError> {
         let phase = results.phases.len() - 1;
         while Instant::now() < end {
-            if stop.is_asked() {
-                return Err(CountersError::Stopped);
-            }
+            stop.go_on()?;
             let turn = self.turn();
             if turn < results.turns.len() {
                 self.wait_for(self.next_turn(), end, stop);

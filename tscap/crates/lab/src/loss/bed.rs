@@ -62,7 +62,7 @@ pub(super) struct LossBed {
     /// What every capture writes, one after the other.
     file: NamedTempFile,
     placement: Placement,
-    stop: Arc<Stop>,
+    pub stop: Arc<Stop>,
     capture_cpus: Vec<u32>,
     /// A CPU that neither sends nor is to receive.
     other_cpu: Option<u32>,
@@ -96,15 +96,6 @@ impl LossBed {
             slow_buffer_bytes: 0,
             placement,
         })
-    }
-
-    /// An error once it is to end.
-    pub fn go_on(&self) -> Result<(), LossError> {
-        if self.stop.is_asked() {
-            Err(LossError::Stopped)
-        } else {
-            Ok(())
-        }
     }
 
     /// Whether frames are received on another CPU than the sender's.
@@ -200,7 +191,7 @@ impl LossBed {
         let Some(other) = self.other_cpu.filter(|_| !self.receives_apart()) else {
             return Ok(None);
         };
-        self.go_on()?;
+        self.stop.go_on()?;
         self.bed.receive_on(Some(other))?;
         let sent = self.bed.send(burst);
         self.bed.receive_on(None)?;

@@ -46,7 +46,7 @@ pub(super) fn calibrate(
     let mut send_ns = Vec::new();
     for _ in 0..rounds.max(1) {
         let mut probe = |size, ring, frames: u64, kind| {
-            bed.go_on()?;
+            bed.stop.go_on()?;
             let grid_point = GridPoint {
                 tool: tscap.tool,
                 clock,

@@ -139,9 +139,7 @@ impl Disk {
         while start.elapsed() < lasting
             && let Some(piece) = pieces.next()
         {
-            if stop.is_asked() {
-                return Err(LossError::Stopped);
-            }
+            stop.go_on()?;
             if output.length() + piece.len() as u64 > self.most {
                 ended_by_room = true;
                 break;
@@ -305,7 +303,7 @@ mod tests {
         stop.ask();
         let disk = Disk::open(folder.path(), Io::Auto).unwrap().unwrap();
         let ended = disk.measure(Duration::from_secs(60), &stop, |_| ());
-        assert!(matches!(ended, Err(LossError::Stopped)));
+        assert!(matches!(ended, Err(LossError::Stopped(_))));
     }
 
     #[test]

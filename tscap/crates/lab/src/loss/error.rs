@@ -2,14 +2,15 @@
 
 use std::io;
 
-use tscap_traffic::load::{LoadError, NotInstalled, Tool};
+use crate::early_end::EarlyEnd;
+use tscap_traffic::load::{LoadError, NotInstalled, Stopped, Tool};
 
 /// Why it ended.
 #[derive(Debug, thiserror::Error)]
 pub enum LossError {
     /// It was told to end.
-    #[error("told to end")]
-    Stopped,
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// A program is not there.
     #[error(transparent)]
     NotInstalled(#[from] NotInstalled),
@@ -32,4 +33,10 @@ pub enum LossError {
     /// Another step failed.
     #[error(transparent)]
     Step(#[from] io::Error),
+}
+
+impl EarlyEnd for LossError {
+    fn is_stop(&self) -> bool {
+        matches!(self, Self::Stopped(_))
+    }
 }

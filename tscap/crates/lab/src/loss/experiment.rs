@@ -148,7 +148,7 @@ impl Experiment {
 
     /// Measures and predicts one point, for whose stamp and arrival the costs are known.
     pub fn point(&mut self, grid_point: &GridPoint, lasting: Duration) -> Result<Point, LossError> {
-        self.bed.go_on()?;
+        self.bed.stop.go_on()?;
         let program = self.programs.iter().find(|it| it.tool == grid_point.tool);
         let program = program.ok_or(NotInstalled(grid_point.tool))?;
         let arrival = grid_point.pace.arrival(grid_point.size);
@@ -166,7 +166,7 @@ impl Experiment {
         };
         let run = self.bed.capture_point(program, grid_point, burst);
         // Told to end, it is not waited until a capture has come to rest, or that is killed.
-        self.bed.go_on()?;
+        self.bed.stop.go_on()?;
         let run = run.map_err(|source| LossError::Capture {
             size: grid_point.size,
             tool: grid_point.tool,

@@ -1,10 +1,10 @@
 //! From what was measured to what is said.
 
-use super::experiment::{ObserverError, Placement, Results, SNAPLEN};
+use super::experiment::{Placement, Results, SNAPLEN};
 use super::plan::Amount;
 use super::schema::{Method, Metric, Observation, Subject, VERSION, Verdict};
 use crate::compare::statistics::{Allowance, ratio};
-use tscap_base::text::causes::chain;
+use crate::early_end::early_end;
 use tscap_results::envelope::{Circumstances, Kind};
 
 /// Puts it together.
@@ -65,14 +65,6 @@ pub(super) fn verdicts(subjects: &[Subject]) -> Vec<Verdict> {
         })
     };
     Metric::ALL.into_iter().flat_map(of_metric).collect()
-}
-
-fn early_end(error: &ObserverError) -> String {
-    let partial = "ended before all was measured: these are partial results";
-    match error {
-        ObserverError::Stopped => partial.into(),
-        error => format!("{partial}: {}", chain(error)),
-    }
 }
 
 fn unanswered(subject: &Subject) -> Option<String> {

@@ -13,13 +13,14 @@ use super::peers::Peers;
 use super::plan::Amount;
 use super::schema::Subject;
 use super::watcher::{NONE_MATCH, Watcher};
+use crate::early_end::{EarlyEnd, with_results};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_file::accounting::Direction;
 use tscap_host::{affinity, process, system};
 use tscap_statistics::{Summary, median, quantile};
 use tscap_time::tsc;
 use tscap_traffic::load::{
-    Capture, LoadError, NotInstalled, Pair, Program, Setup, Stop, cpu_apart, tool_cpus,
+    Capture, LoadError, NotInstalled, Pair, Program, Setup, Stop, Stopped, cpu_apart, tool_cpus,
 };
 
 /// Most bytes of a frame that are kept.
@@ -48,8 +49,8 @@ pub struct Placement {
 #[derive(Debug, thiserror::Error)]
 pub enum ObserverError {
     /// It was told to end.
-    #[error("told to end")]
-    Stopped,
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// A capture failed.
     #[error("with {watcher}")]
     Capture {
@@ -61,6 +62,12 @@ pub enum ObserverError {
     /// Another step failed.
     #[error(transparent)]
     Step(#[from] io::Error),
+}
+
+impl EarlyEnd for ObserverError {
+    fn is_stop(&self) -> bool {
+        matches!(self, Self::Stopped(_))
+    }
 }
 
 /// What the rounds gave.
@@ -145,10 +152,7 @@ pub fn run(
     for (subject, round_trips) in results.subjects.iter_mut().zip(all) {
         subject.round_trip_ns = Summary::of(round_trips);
     }
-    match ended {
-        Err(error) if results.rounds == 0 => return Err(error),
-        ended => results.ended_by = ended.err(),
-    }
+    results.ended_by = with_results(ended, results.rounds > 0)?;
     Ok(results)
 }
 
@@ -207,10 +211,10 @@ impl Bed {
             }
             let mut turns = Vec::with_capacity(order.len());
             for index in order {
-                self.go_on()?;
+                self.stop.go_on()?;
                 let turn = self.turn(watchers[index], amount);
                 // A capture that was killed because of that is no fault.
-                self.go_on()?;
+                self.stop.go_on()?;
                 turns.push((index, turn?));
             }
             for (index, turn) in turns {
@@ -230,14 +234,6 @@ impl Bed {
             tell(round);
         }
         Ok(())
-    }
-
-    fn go_on(&self) -> Result<(), ObserverError> {
-        if self.stop.is_asked() {
-            Err(ObserverError::Stopped)
-        } else {
-            Ok(())
-        }
     }
 
     fn turn(&mut self, watcher: Watcher, amount: &Amount) -> Result<TurnResult, ObserverError> {

@@ -25,7 +25,7 @@ pub use capture::{Capture, LoadError, Outcome};
 pub use count::{CountError, frames};
 pub use pair::Pair;
 pub use point::{Lost, Point, Unaccounted};
-pub use stop::Stop;
+pub use stop::{Stop, Stopped};
 pub use test_bed::{TestBed, cpu_apart, tool_cpus, tool_cpus_apart};
 pub use tool::{NotInstalled, Program, Tool};
 pub use tool_report::{Loss, Stage, ToolReport};

@@ -17,6 +17,11 @@ pub struct Stop {
     file: Mutex<Option<PathBuf>>,
 }
 
+/// It was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("told to end")]
+pub struct Stopped;
+
 impl Stop {
     /// Asks for the end; false if that had been asked before.
     pub fn ask(&self) -> bool {
@@ -26,6 +31,18 @@ impl Stop {
     /// Whether to end.
     pub fn is_asked(&self) -> bool {
         self.is_asked.load(Ordering::Relaxed)
+    }
+
+    /// An error once it is to end.
+    ///
+    /// # Errors
+    /// [`Stopped`], once that was asked for.
+    pub fn go_on(&self) -> Result<(), Stopped> {
+        if self.is_asked() {
+            Err(Stopped)
+        } else {
+            Ok(())
+        }
     }
 
     /// Kills the capture under way and removes its file, if there are any: nobody else
@@ -66,8 +83,9 @@ mod tests {
     #[test]
     fn only_the_first_asks() {
         let stop = Stop::default();
-        assert!(!stop.is_asked());
+        assert!(!stop.is_asked() && stop.go_on().is_ok());
         assert!(stop.ask() && stop.is_asked() && !stop.ask());
+        assert_eq!(stop.go_on(), Err(Stopped));
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub(super) async fn measured(
     );
     match rate.await?.transpose() {
         Ok(rate) => Ok(rate),
-        Err(LossError::Stopped) => Err(Failure::new(format!(
+        Err(LossError::Stopped(_)) => Err(Failure::new(format!(
             "ended before it was known what the disk under {name} takes"
         ))),
         Err(error) => Err::<Option<DiskRate>, _>(error)

@@ -1,7 +1,9 @@
 use super::super::fixtures::{by_ptp, characteristics, request, results};
 use super::*;
+use crate::counters::CountersError;
 use tscap_base::recorded::Recorded;
 use tscap_results::fixtures::about;
+use tscap_traffic::load::Stopped;
 
 fn of(characteristics: &Characteristics, counter: Counter) -> &Subject {
     let mut all = characteristics.counters.iter();
@@ -95,7 +97,7 @@ fn what_is_not_as_it_should_be_is_said() {
     results.phases[1].busy[1] = 0.5;
     results.phases[2].busy[1] = 0.8;
     results.taken[0].failed = 3;
-    results.ended_by = Some(CountersError::Stopped);
+    results.ended_by = Some(CountersError::Stopped(Stopped));
     let of_all = assemble(
         results,
         &request(),
