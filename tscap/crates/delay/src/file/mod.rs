@@ -5,7 +5,7 @@
 
 mod places;
 mod stamps;
-mod survey;
+mod warnings;
 
 use std::io::{Read, Seek};
 use std::time::Duration;
@@ -18,10 +18,9 @@ use super::schema::{Exit, How, Match, MeasuringPoint, Passage};
 use super::sighting::{SeenAt, Sighting};
 use places::{Place, Places};
 use stamps::Stamps;
-use survey::Survey;
 use tscap_clock::{FileNs, RawStamp, RealNs};
 use tscap_file::pcapng::{Origin, Packet, Record};
-use tscap_streams::{CaptureError, ENDS_WITHIN, each_record};
+use tscap_streams::{CaptureError, ENDS_WITHIN, Survey};
 
 /// What is to be measured in a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,20 +141,18 @@ pub fn measure_file<R: Read + Seek>(
     file: &mut R,
     plan: &FilePlan,
 ) -> Result<FileResult, FileError> {
-    let mut survey = Survey::default();
-    let end = each_record(file, usize::MAX, |record| survey.take(record))?;
+    let survey = Survey::of(file)?;
     let mut warnings = Vec::new();
     let places = Places::find(plan, &survey, &mut warnings)?;
     let stamps = Stamps::of(&survey, &places, &mut warnings)?;
     let mut measured = Measured::new(plan, &places, &stamps);
-    // No further than the first time: the file may be growing.
-    each_record(file, survey.records, |record| {
+    survey.again(file, |record| {
         if let Record::Packet(packet) = record {
             measured.take(&packet);
         }
     })?;
     measured.warn(&mut warnings);
-    warnings.extend(survey.warnings(&places, &end));
+    warnings.extend(warnings::warnings(&survey, &places));
     let seconds = stamps.seconds();
     let memory_bytes = measured.matcher.memory_bytes();
     let started = stamps.first_time.map(|FileNs(ns)| RealNs(ns));
@@ -165,8 +162,8 @@ pub fn measure_file<R: Read + Seek>(
         seconds,
         memory_bytes,
         passage: measured.finish(plan),
-        captured: survey.captured.clone(),
-        is_whole: end.is_whole(),
+        captured: survey.captured,
+        is_whole: survey.end.is_whole(),
         warnings,
     })
 }

@@ -2,7 +2,6 @@
 
 use pcap_file::DataLink;
 
-use super::survey::{Described, Survey};
 use super::{FileError, FilePlan};
 use crate::schema::How;
 use crate::sighting::SeenAt;
@@ -10,6 +9,7 @@ use tscap_base::text::escaped::escaped;
 use tscap_file::accounting::Direction;
 use tscap_file::pcapng::Packet;
 use tscap_streams::namesakes::by_number;
+use tscap_streams::{Described, Survey};
 
 #[derive(Clone, Debug)]
 pub(super) struct Place {
@@ -167,7 +167,7 @@ fn indices(name: &str, survey: &Survey) -> Result<Vec<usize>, FileError> {
         }
         let has = of_name.iter().map(|index| {
             let it = &survey.interfaces[*index];
-            by_number(*index, (&it.interface, &it.clock))
+            by_number(*index, (&it.interface, it.clock.times()))
         });
         return Err(FileError::SeveralInterfaces {
             name: escaped(name).into_owned(),

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::FileError;
 use super::places::{Place, Places};
-use super::survey::{Described, Survey};
 use crate::sighting::SeenAt;
 use tscap_base::text::numbers::span;
 use tscap_clock::interval_ns;
 use tscap_clock::{CounterReport, FileNs, RawStamp, StampSource};
 use tscap_file::pcapng::{ClockRelation, Packet};
+use tscap_streams::{Described, Survey};
 
 #[derive(Clone, Debug)]
 pub(super) struct Stamps {
@@ -168,7 +168,7 @@ fn why_not_raw(all: &[&Described]) -> Option<String> {
     }
     let of_others = |one: &&Described| {
         all.iter()
-            .any(|other| !one.clock.has_raw_stamps_of(&other.clock))
+            .any(|other| !one.clock.times().has_raw_stamps_of(other.clock.times()))
     };
     if all.iter().any(of_others) {
         return Some("the raw stamps of both places are of different clocks".into());
@@ -209,23 +209,23 @@ fn error_of_times(
                 .zip(apart_ns)
                 .map(|(one, other): (u64, u64)| one.max(other));
             let are_ours = entry.interface.tscap.is_some() && exit.interface.tscap.is_some();
-            if !are_ours || entry.clock.kinship(&exit.clock) != ClockRelation::Utc {
+            if !are_ours || entry.clock.times().kinship(exit.clock.times()) != ClockRelation::Utc {
                 continue;
             }
             let [name_in, name_out] = [&places.entry.name, &places.exit.name];
             let Some(apart_ns) = apart_ns else {
                 return Err(FileError::OfTwoClocks {
                     entry: name_in.clone(),
-                    of_entry: entry.whose(),
+                    of_entry: entry.clock.times().whose(),
                     exit: name_out.clone(),
-                    of_exit: exit.whose(),
+                    of_exit: exit.clock.times().whose(),
                 });
             };
             let warning = format!(
                 "times at {name_in} are of the clock of {}, those at {name_out} of that of {}: the \
                  bound has how far each may be off UTC, {} together",
-                entry.whose(),
-                exit.whose(),
+                entry.clock.times().whose(),
+                exit.clock.times().whose(),
                 span(apart_ns)
             );
             if !warnings.contains(&warning) {

@@ -3,18 +3,18 @@
 //! The file is read twice: which stamps intervals can be measured by, and what is said of their
 //! errors, is known only when all of it was looked at.
 
-mod survey;
+mod interfaces;
 
 use std::io::{Read, Seek};
 
 use super::flow::Packet;
 use super::flows::{FlowOptions, Flows, places};
 use super::schema::{Account, FlowBy, FlowReport, Place, SortOrder};
-use survey::{Source, Survey};
+use interfaces::{Source, sources, times, warnings};
 use tscap_clock::{RawStamp, RealNs};
 use tscap_file::pcapng::{Origin, Packet as Captured, Record};
 use tscap_filter::{Frame, Program, packet_type};
-use tscap_streams::{CaptureError, each_record};
+use tscap_streams::{CaptureError, Survey};
 
 /// What is to be found in a capture.
 #[derive(Clone, Debug)]
@@ -59,17 +59,14 @@ pub fn measure_file<R: Read + Seek>(
     file: &mut R,
     plan: &FilePlan,
 ) -> Result<FileResult, CaptureError> {
-    let mut survey = Survey::default();
-    let end = each_record(file, usize::MAX, |record| survey.take(record))?;
-    survey.end(&end);
-    let (sources, clocks) = survey.sources();
-    let times = survey.times();
+    let survey = Survey::of(file)?;
+    let (sources, clocks) = sources(&survey);
+    let times = times(&survey);
     let [first_ns, last_ns] = times.map_or([0; 2], |times| times.map(|it| it.0));
     let is_gen = plan.options.by == FlowBy::Gen;
     let mut flows = Flows::new(plan.options.clone(), is_gen);
     let mut filtered = 0;
-    // No further than the first time: the file may be growing.
-    each_record(file, survey.records, |record| match record {
+    survey.again(file, |record| match record {
         Record::Packet(packet) => {
             let source = &sources[packet.interface as usize];
             match &plan.filter {
@@ -90,11 +87,11 @@ pub fn measure_file<R: Read + Seek>(
         started: times.map(|[first, _]| RealNs(first.0)),
         seconds: (last_ns - first_ns) as f64 / 1e9,
         flows,
-        warnings: survey.warnings(&end, is_gen, &account),
+        warnings: warnings(&survey, is_gen, &account),
         account,
         places: places(clocks, frames),
-        captured: survey.captured.clone(),
-        is_whole: end.is_whole(),
+        captured: survey.captured,
+        is_whole: survey.end.is_whole(),
     })
 }
 

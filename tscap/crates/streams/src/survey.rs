@@ -1,25 +1,27 @@
-//! What a file has, before packets are matched.
+//! What a capture file has, before its packets are looked into.
 
-use std::collections::BTreeSet;
+use std::io::{Read, Seek};
 
-use super::places::Places;
+use super::capture::{CaptureError, End, each_record};
+use super::namesakes::are_one;
+use super::receive_clock::ReceiveClock;
 use tscap_base::text::numbers::counted;
 use tscap_clock::{FileNs, RawStamp};
 use tscap_file::accounting::Direction;
-use tscap_file::pcapng::{Interface, Origin, Record, StatisticsOption, TimesClock};
-use tscap_streams::End;
-use tscap_streams::namesakes::are_one;
+use tscap_file::pcapng::{Interface, Origin, Record, StatisticsOption};
 
-/// An interface of the file.
+/// An interface of a file.
 #[derive(Clone, Debug)]
-pub(super) struct Described {
+pub struct Described {
+    /// As the file describes it.
     pub interface: Interface,
     /// That of its times.
-    pub clock: TimesClock,
+    pub clock: ReceiveClock,
     /// The latest statistics with its clock.
     pub statistics: Option<Box<StatisticsOption>>,
     /// The clock was set meanwhile.
     pub was_set: bool,
+    /// Its packets that have times.
     pub frames: u64,
     /// Of them, by their flags.
     pub sent: u64,
@@ -36,13 +38,29 @@ pub(super) struct Described {
 }
 
 impl Described {
+    fn new(number: usize, interface: Interface) -> Self {
+        Self {
+            clock: ReceiveClock::of(number, interface.tscap.as_ref()),
+            interface,
+            statistics: None,
+            was_set: false,
+            frames: 0,
+            sent: 0,
+            raw: 0,
+            cut: 0,
+            untimed: 0,
+            times: None,
+            stamps: None,
+        }
+    }
+
     /// Greatest error of the difference of a time here and one of another interface, ns; `None`
     /// if nothing bounds it.
     pub fn apart_ns(&self, other: &Self) -> Option<u64> {
-        let apart_ns = self.clock.apart_ns(&other.clock)?;
+        let apart_ns = self.clock.times().apart_ns(other.clock.times())?;
         // `tscap convert` may have moved a time that kept its raw stamp by as much as its bound.
         let moved = [self, other].into_iter().filter(|it| it.raw > 0);
-        let moved_ns = moved.filter_map(|it| it.clock.bound_ns());
+        let moved_ns = moved.filter_map(|it| it.clock.times().bound_ns());
         Some(moved_ns.fold(apart_ns, u64::saturating_add))
     }
 
@@ -50,8 +68,8 @@ impl Described {
     /// are one if its packets were not captured at one time.
     pub fn is_interface_of(&self, other: &Self) -> bool {
         let one = are_one(
-            (&self.interface, &self.clock),
-            (&other.interface, &other.clock),
+            (&self.interface, self.clock.times()),
+            (&other.interface, other.clock.times()),
         );
         let times = self.times.zip(other.times);
         let are_apart = |([first, last], [other_first, other_last]): ([FileNs; 2], [FileNs; 2])| {
@@ -60,23 +78,72 @@ impl Described {
         one.unwrap_or_else(|| times.is_none_or(are_apart))
     }
 
-    /// Whose clock its times are of.
-    pub fn whose(&self) -> String {
-        self.clock.whose()
+    /// What a reader must know of frames without times; the interface is called `name`.
+    pub fn without_times(&self, name: &str) -> Option<String> {
+        (self.untimed > 0).then(|| {
+            format!(
+                "{name}: not looked into: {} in simple packet blocks, which hold no times",
+                counted(self.untimed, "frame")
+            )
+        })
+    }
+
+    /// What a reader must know of frames that the capture lost, which are `taken_for` others.
+    pub fn lost(&self, name: &str, taken_for: &str) -> Option<String> {
+        let lost = self.statistics.as_ref().map_or(0, |it| it.outcomes.lost());
+        (lost > 0).then(|| {
+            format!(
+                "{name}: the capture itself lost {}: {taken_for} may be among them",
+                counted(lost, "frame")
+            )
+        })
     }
 }
 
-/// The file on its first way through.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Survey {
+/// A file on its first way through.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Records up to the end: a file that grows has more of them the next time.
     pub records: usize,
     /// Where it was captured, each answer once.
     pub captured: Vec<Origin>,
+    /// In the order of the file.
     pub interfaces: Vec<Described>,
+    /// How far it could be read.
+    pub end: End,
 }
 
 impl Survey {
-    pub fn take(&mut self, record: Record) {
+    /// Reads a file for the first time.
+    ///
+    /// # Errors
+    /// If it is no capture, or can't be read from its start.
+    pub fn of<R: Read + Seek>(file: &mut R) -> Result<Self, CaptureError> {
+        let mut survey = Self::default();
+        survey.end = each_record(file, usize::MAX, |record| survey.take(record))?;
+        Ok(survey)
+    }
+
+    /// Hands over the same records once more: packets of a file that grows are not among them
+    /// unless they were there the first time.
+    ///
+    /// # Errors
+    /// If it can't be read from its start.
+    pub fn again<R: Read + Seek>(
+        &self,
+        file: &mut R,
+        then: impl FnMut(Record),
+    ) -> Result<(), CaptureError> {
+        each_record(file, self.records, then).map(drop)
+    }
+
+    /// Whether tscap wrote any of it.
+    pub fn is_tscaps(&self) -> bool {
+        let mut all = self.interfaces.iter();
+        all.any(|it| it.interface.tscap.is_some())
+    }
+
+    fn take(&mut self, record: Record) {
         self.records += 1;
         match record {
             Record::Section(origin) => {
@@ -85,19 +152,10 @@ impl Survey {
                 }
             }
             Record::Damaged(_) => {}
-            Record::Interface(interface) => self.interfaces.push(Described {
-                clock: TimesClock::new(self.interfaces.len(), interface.tscap.as_ref()),
-                interface,
-                statistics: None,
-                was_set: false,
-                frames: 0,
-                sent: 0,
-                raw: 0,
-                cut: 0,
-                untimed: 0,
-                times: None,
-                stamps: None,
-            }),
+            Record::Interface(interface) => {
+                let number = self.interfaces.len();
+                self.interfaces.push(Described::new(number, interface));
+            }
             Record::Statistics(index, statistics) => {
                 if let Some(described) = self.interfaces.get_mut(index as usize) {
                     let segments = &statistics.clock.segments;
@@ -124,46 +182,6 @@ impl Survey {
                 }
             }
         }
-    }
-
-    /// What a reader must know of the places, and of the end of the file.
-    pub fn warnings(&self, places: &Places, end: &End) -> Vec<String> {
-        let both = [&places.entry, &places.exit];
-        let indices: BTreeSet<_> = both.iter().flat_map(|place| &place.indices).collect();
-        let mut warnings = Vec::new();
-        for index in indices {
-            let described = &self.interfaces[*index];
-            let mut place = both.iter().filter(|place| place.indices.contains(index));
-            let name = place.next().map_or("", |place| place.name.as_str());
-            if described.cut > 0 {
-                warnings.push(format!(
-                    "{name}: {} of {} cut by the snaplen: those with the same bytes up to there \
-                     can't be told apart",
-                    counted(described.cut, "frame"),
-                    described.frames
-                ));
-            }
-            if described.untimed > 0 {
-                warnings.push(format!(
-                    "{name}: not looked into: {} in simple packet blocks, which hold no times",
-                    counted(described.untimed, "frame")
-                ));
-            }
-            let outcomes = described.statistics.as_ref().map(|it| it.outcomes.lost());
-            if let Some(lost) = outcomes.filter(|lost| *lost > 0) {
-                warnings.push(format!(
-                    "{name}: the capture itself lost {}: packets that seem to be lost inside or \
-                     to originate there may be among them",
-                    counted(lost, "frame")
-                ));
-            }
-        }
-        let is_tscaps = self
-            .interfaces
-            .iter()
-            .any(|it| it.interface.tscap.is_some());
-        warnings.extend(end.warnings(is_tscaps));
-        warnings
     }
 }
 
