@@ -64,7 +64,7 @@ fn of_kind(kind: &KindReport, files: Option<Table>) -> impl Iterator<Item = Sect
             series,
             band: None,
         };
-        Figure::new(&chart, Vec::new(), None)
+        Figure::new(chart, Vec::new(), None)
     };
     let (flat_out, rates) = kind.tables();
     let figures = [

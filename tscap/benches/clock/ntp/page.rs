@@ -119,7 +119,7 @@ fn figure(id: String, title: String, x: Axis, y: &str, series: Vec<Curve>, note:
         series,
         band: None,
     };
-    Figure::new(&chart, vec![note.to_owned()], None)
+    Figure::new(chart, vec![note.to_owned()], None)
 }
 
 /// For an attribute.

@@ -6,11 +6,11 @@ use super::chart::Chart;
 use super::document::FIGURE_STYLE as STYLE;
 use super::table::{Table, markup};
 
-/// A chart with what to know to read it, and its table.
+/// A chart with what to know to read it, and its table. It is drawn when it is shown.
 pub struct Figure {
     id: String,
-    chart: Markup,
-    csv: String,
+    /// As inline SVG, and what it shows as CSV.
+    draw: Box<dyn Fn() -> (Markup, String)>,
     title: String,
     notes: Vec<String>,
     table: Option<Table>,
@@ -18,12 +18,11 @@ pub struct Figure {
 
 impl Figure {
     /// A chart with its notes and the table of what it shows.
-    pub fn new(chart: &Chart, notes: Vec<String>, table: Option<Table>) -> Self {
+    pub fn new(chart: Chart, notes: Vec<String>, table: Option<Table>) -> Self {
         Self {
             id: chart.id.clone(),
-            chart: chart.markup(),
-            csv: chart.csv(),
             title: chart.title.clone(),
+            draw: Box::new(move || (chart.markup(), chart.csv())),
             notes,
             table,
         }
@@ -33,15 +32,13 @@ impl Figure {
     pub(super) fn drawn(
         id: &str,
         title: String,
-        chart: Markup,
-        csv: String,
         notes: Vec<String>,
+        draw: impl Fn() -> (Markup, String) + 'static,
     ) -> Self {
         Self {
             id: id.to_owned(),
-            chart,
-            csv,
             title,
+            draw: Box::new(draw),
             notes,
             table: None,
         }
@@ -64,20 +61,21 @@ impl Figure {
     }
 
     pub(super) fn markup(&self) -> Markup {
+        let (chart, csv) = (self.draw)();
         html! {
             figure {
                 figcaption { (self.title) }
-                div.chart { (self.chart) }
+                div.chart { (chart) }
                 @for note in &self.notes {
                     p.note { (note) }
                 }
                 p.save {
                     "Save: "
                     a download={ "tscap-" (self.id) ".svg" }
-                        href=(data_uri("image/svg+xml", &self.drawing())) { "drawing (SVG)" }
+                        href=(data_uri("image/svg+xml", &drawing(&chart))) { "drawing (SVG)" }
                     ", "
                     a download={ "tscap-" (self.id) ".csv" }
-                        href=(data_uri("text/csv", &self.csv)) { "points (CSV)" }
+                        href=(data_uri("text/csv", &csv)) { "points (CSV)" }
                 }
                 @if let Some(table) = &self.table {
                     details {
@@ -88,14 +86,13 @@ impl Figure {
             }
         }
     }
+}
 
-    /// The chart as a file of its own, with its colours.
-    fn drawing(&self) -> String {
-        let chart = &self.chart.0;
-        let (tag, rest) = chart.split_once('>').unwrap_or((chart, ""));
-        let tag = tag.replacen("<svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"", 1);
-        format!("{tag}><style>{STYLE}</style>{rest}")
-    }
+/// A chart as a file of its own, with its colours.
+fn drawing(chart: &Markup) -> String {
+    let (tag, rest) = chart.0.split_once('>').unwrap_or((&chart.0, ""));
+    let tag = tag.replacen("<svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"", 1);
+    format!("{tag}><style>{STYLE}</style>{rest}")
 }
 
 /// What a link to `text` itself is to say (RFC 2397).

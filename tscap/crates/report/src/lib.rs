@@ -21,6 +21,7 @@ mod observer;
 mod papers;
 mod qos;
 pub mod saved;
+mod shares;
 mod sweep;
 mod table;
 mod words;

@@ -40,7 +40,7 @@ pub(super) fn offset(digest: &Digest) -> Option<Figure> {
     };
     let note = "θ̂: how far p̂·N + K is ahead of the host's clock, where nothing has been corrected; \
                 shaded: ± the greatest error of a stamp so far";
-    Some(Figure::new(&chart, vec![note.to_owned()], None))
+    Some(Figure::new(chart, vec![note.to_owned()], None))
 }
 
 /// The counter's rate.
@@ -64,7 +64,7 @@ pub(super) fn skew(digest: &Digest) -> Option<Figure> {
     };
     let note = "skew: the local rate against the average p̂, not 0 while the host's clock is slewed; \
                 p̂: against its latest value";
-    Some(Figure::new(&chart, vec![note.to_owned()], None))
+    Some(Figure::new(chart, vec![note.to_owned()], None))
 }
 
 /// The absolute against the difference clock.
@@ -90,7 +90,7 @@ pub(super) fn difference(digest: &Digest) -> Option<Figure> {
     let note = "how much further the absolute clock went than p̂·ΔN since the process began, p̂ as \
                 it was known in each interval: what intervals by differences of wall-clock time \
                 would be wrong by";
-    Some(Figure::new(&chart, vec![note.to_owned()], None))
+    Some(Figure::new(chart, vec![note.to_owned()], None))
 }
 
 /// The Allan deviation on each scale.
@@ -143,7 +143,7 @@ pub(super) fn deviations(against: &Against) -> Option<Figure> {
     let note = "overlapping Allan deviation of readings every 100 ms: on short scales, where it falls \
                 as 1/τ, it is the noise of the readings rather than that of the clock; bars: 95 % by \
                 chi squared with the degrees of freedom of the table below";
-    Some(Figure::new(&chart, vec![meaning, note.to_owned()], None))
+    Some(Figure::new(chart, vec![meaning, note.to_owned()], None))
 }
 
 /// What all curves over time have in common.

@@ -81,7 +81,7 @@ fn over_time(index: usize, history: &NtpHistory) -> Option<Figure> {
     };
     let note = "shaded: ± the greatest error, whatever the shares of the ways there and back; dots: \
                 as if both ways of that exchange were of one length";
-    Some(Figure::new(&chart, vec![note.to_owned()], None))
+    Some(Figure::new(chart, vec![note.to_owned()], None))
 }
 
 fn round_trips(index: usize, history: &NtpHistory) -> Option<Figure> {
@@ -114,7 +114,7 @@ fn round_trips(index: usize, history: &NtpHistory) -> Option<Figure> {
         band: None,
     };
     let note = "without the time at the server; what is above the least is the point error";
-    Some(Figure::new(&chart, vec![note.to_owned()], None))
+    Some(Figure::new(chart, vec![note.to_owned()], None))
 }
 
 fn histogram(index: usize, history: &NtpHistory) -> Option<Figure> {
@@ -160,7 +160,7 @@ fn histogram(index: usize, history: &NtpHistory) -> Option<Figure> {
         band: None,
     };
     let note = format!("what the clock's weighting leaves out; beyond the edges: {outside:.1} %");
-    Some(Figure::new(&chart, vec![note], None))
+    Some(Figure::new(chart, vec![note], None))
 }
 
 /// How far an exchange alone is off the clock of all of them, ns.

@@ -38,13 +38,13 @@ fn access(of: &Characteristics, phase: usize) -> Option<Figure> {
         format!("{},{},{quantiles},{}\n", quoted(&row.name), of.min, of.max)
     });
     let csv: String = csv.collect();
-    Some(Figure::drawn(
-        &id,
-        title.clone(),
-        intervals(&id, &title, description, &x, &rows),
-        format!("counter,min,p25,p50,p75,p95,p99.9,max\n{csv}"),
-        vec!["whiskers: least and 95 %; shaded: quartiles; marker: median".to_owned()],
-    ))
+    let csv = format!("counter,min,p25,p50,p75,p95,p99.9,max\n{csv}");
+    let notes = vec!["whiskers: least and 95 %; shaded: quartiles; marker: median".to_owned()];
+    let of = (id.clone(), title.clone());
+    Some(Figure::drawn(&id, title, notes, move || {
+        let drawing = intervals(&of.0, &of.1, description, &x, &rows);
+        (drawing, csv.clone())
+    }))
 }
 
 /// A box on a logarithmic axis, which begins at one cycle.
@@ -106,7 +106,7 @@ fn rates(of: &Characteristics) -> Option<Figure> {
     };
     chart
         .has_curve()
-        .then(|| Figure::new(&chart, vec![meaning.to_owned()], None))
+        .then(|| Figure::new(chart, vec![meaning.to_owned()], None))
 }
 
 fn scales(of: &Characteristics) -> Option<Figure> {
@@ -129,5 +129,5 @@ fn scales(of: &Characteristics) -> Option<Figure> {
     };
     chart
         .has_curve()
-        .then(|| Figure::new(&chart, Vec::new(), None))
+        .then(|| Figure::new(chart, Vec::new(), None))
 }

@@ -39,30 +39,28 @@ pub(super) fn ranges(views: &[View<'_>]) -> Option<Figure> {
         }
     });
     let rows: Vec<Interval> = rows.collect();
-    let csv = rows.iter().map(|row| {
-        let [min, max] = row.interval;
-        let median = row.bar.map_or(String::new(), |bar| bar.to_string());
-        format!("{},{min},{},{median},{max}\n", quoted(&row.name), row.value)
-    });
-    let csv: String = csv.collect();
-    let title = "Methods beside each other".to_owned();
-    let drawing = intervals(
-        "methods",
-        &title,
-        "For each measurement its least, mean, median and greatest delay; the table has each.",
-        &axis.axis,
-        &rows,
-    );
+    let title = "Methods beside each other";
     let note = "line: least to greatest; marker: mean; bar: median (Fig. 8 of the paper)";
-    let unit = axis.unit.name;
-    let csv = format!("passage,min ({unit}),mean,median,max\n{csv}");
-    Some(Figure::drawn(
-        "methods",
-        title,
-        drawing,
-        csv,
-        vec![note.to_owned()],
-    ))
+    let draw = move || {
+        let csv = rows.iter().map(|row| {
+            let [min, max] = row.interval;
+            let median = row.bar.map_or(String::new(), |bar| bar.to_string());
+            format!("{},{min},{},{median},{max}\n", quoted(&row.name), row.value)
+        });
+        let csv: String = csv.collect();
+        let drawing = intervals(
+            "methods",
+            title,
+            "For each measurement its least, mean, median and greatest delay; the table has each.",
+            &axis.axis,
+            &rows,
+        );
+        let unit = axis.unit.name;
+        let csv = format!("passage,min ({unit}),mean,median,max\n{csv}");
+        (drawing, csv)
+    };
+    let (title, notes) = (title.to_owned(), vec![note.to_owned()]);
+    Some(Figure::drawn("methods", title, notes, draw))
 }
 
 /// How often each delay is, for each of them.
@@ -116,7 +114,7 @@ fn one_histogram(index: usize, view: &View<'_>) -> Option<Figure> {
         }],
         band: None,
     };
-    Some(Figure::new(&chart, vec![note], None))
+    Some(Figure::new(chart, vec![note], None))
 }
 
 /// The first 200 ms, packet by packet.
@@ -166,7 +164,7 @@ fn first_of(index: usize, views: &[&View<'_>]) -> Figure {
         series,
         band: None,
     };
-    Figure::new(&chart, notes, None)
+    Figure::new(chart, notes, None)
 }
 
 /// At most [`POINTS`] of the packets: of so many in a row the fastest and the slowest.
@@ -226,7 +224,7 @@ fn over_time_of(index: usize, view: &View<'_>) -> Figure {
         band: None,
     };
     let note = "shaded: from the least to the greatest of an interval".to_owned();
-    Figure::new(&chart, vec![note], None)
+    Figure::new(chart, vec![note], None)
 }
 
 /// The slowest packets: when they came in the time of the series, s, and their delays, ns. The

@@ -3,6 +3,7 @@
 use super::lines::name;
 use crate::chart::{Axis, Chart, STYLES, Scale, Series, Shape};
 use crate::figure::Figure;
+use crate::shares::Shares;
 use crate::words::Unit;
 use tscap_flows::schema::{FlowReport, Interval};
 
@@ -55,7 +56,7 @@ fn over_time(
     };
     chart
         .has_curve()
-        .then(|| Figure::new(&chart, Vec::new(), None))
+        .then(|| Figure::new(chart, Vec::new(), None))
 }
 
 fn points(flow: &FlowReport, value: impl Fn(&Interval) -> f64) -> Vec<(f64, f64)> {
@@ -63,35 +64,13 @@ fn points(flow: &FlowReport, value: impl Fn(&Interval) -> f64) -> Vec<(f64, f64)
 }
 
 fn histograms(flows: &[FlowReport]) -> Option<Figure> {
-    let bins = || flows.iter().flat_map(|flow| &flow.histogram);
-    let greatest = bins().map(|bin| bin.to_ns).max()? as f64;
-    let unit = Unit::of(greatest);
-    let series = flows.iter().enumerate().map(|(style, flow)| {
-        let n: u64 = flow.histogram.iter().map(|bin| bin.n).sum();
-        let mut before = 0;
-        let points = flow.histogram.iter().map(|bin| {
-            before += bin.n;
-            (bin.to_ns as f64 / unit.ns, 100.0 * before as f64 / n as f64)
-        });
-        Series {
-            name: name(flow),
-            style: style % STYLES,
-            shape: Shape::Steps,
-            points: points.collect(),
-        }
-    });
-    let ends = bins().map(|bin| bin.to_ns.max(1) as f64 / unit.ns);
-    let chart = Chart {
-        id: "distribution".to_owned(),
-        title: "Inter-arrival times".to_owned(),
-        description: "The share of the gaps of each flow that are no longer.".to_owned(),
-        x: Axis::over(format!("gap, {}", unit.name), Scale::Log, ends),
-        y: Axis::over("no longer, %", Scale::Linear, [0.0, 100.0]),
-        series: series.collect(),
-        band: None,
-    };
-    let note = "ranges at most 1/16 of their values wide".to_owned();
-    chart
-        .has_curve()
-        .then(|| Figure::new(&chart, vec![note], None))
+    let of = flows.iter().map(|flow| (name(flow), &flow.histogram[..]));
+    Shares {
+        id: "distribution",
+        title: "Inter-arrival times",
+        description: "The share of the gaps of each flow that are no longer.",
+        values: "gap",
+        of: of.collect(),
+    }
+    .figure()
 }

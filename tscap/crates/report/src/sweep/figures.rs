@@ -276,5 +276,5 @@ fn figure(
         band: None,
     };
     let notes = kind.note.map(str::to_owned).into_iter().collect();
-    chart.has_curve().then(|| Figure::new(&chart, notes, None))
+    chart.has_curve().then(|| Figure::new(chart, notes, None))
 }

@@ -97,7 +97,7 @@ fn of_tails(id: &str, texts: [&str; 4], frames: Vec<Series>) -> Option<Figure> {
         band: None,
     };
     let note = "p50, p90, p99 and p99.9, as far as ten values are beyond, and the greatest";
-    Some(Figure::new(&chart, vec![note.to_owned()], None))
+    Some(Figure::new(chart, vec![note.to_owned()], None))
 }
 
 /// Autocorrelation of the cost: of frames 20 µs apart, and of those of each pattern.
@@ -182,5 +182,5 @@ fn lags(id: String, title: String, mut all: Vec<Lags<'_>>) -> Option<Figure> {
     );
     let values: Vec<_> = all.iter().map(|lags| (lags.name, lags.values)).collect();
     let table = tables::autocorrelation(&values);
-    Some(Figure::new(&chart, vec![note], Some(table)))
+    Some(Figure::new(chart, vec![note], Some(table)))
 }

@@ -110,7 +110,7 @@ fn density(id: &str, title: String, what: &str, histograms: &[Named]) -> Option<
         series: drawn,
         band: None,
     };
-    Some(Figure::new(&chart, vec![note], None))
+    Some(Figure::new(chart, vec![note], None))
 }
 
 /// A stamp's histogram, in the look of the stamp.

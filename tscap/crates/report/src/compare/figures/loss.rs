@@ -42,7 +42,7 @@ pub(crate) fn losses(comparison: &Comparison) -> Vec<Figure> {
         let has_curve = chart.has_curve();
         let has_bars = chart.series.iter().any(|series| series.name.is_empty());
         let bars = has_bars.then(|| "bars: 95 % of the mean of the rounds".to_owned());
-        has_curve.then(|| Figure::new(&chart, bars.into_iter().collect(), Some(table)))
+        has_curve.then(|| Figure::new(chart, bars.into_iter().collect(), Some(table)))
     };
     let size = (!by_size.is_empty()).then(|| {
         let x = Axis::over("frame size, B", Scale::Linear, xs(&by_size));

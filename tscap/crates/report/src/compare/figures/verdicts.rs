@@ -39,9 +39,9 @@ pub(crate) fn verdicts(comparison: &Comparison) -> Option<Figure> {
 
 /// Intervals of ratios; `None` of none.
 pub(crate) fn of_intervals(
-    id: &str,
+    id: &'static str,
     title: String,
-    description: &str,
+    description: &'static str,
     rows: Vec<Interval>,
 ) -> Option<Figure> {
     let csv = rows.iter().map(|row| {
@@ -61,9 +61,12 @@ pub(crate) fn of_intervals(
     });
     let x = Axis::over("ratio", Scale::Linear, ends);
     (!rows.is_empty()).then(|| {
-        let chart = intervals(id, &title, description, &x, &rows);
         let csv = format!("cost,ratio,low,high,margin\n{csv}");
         let note = "shaded: the margin, in which costs are equal for all purposes".to_owned();
-        Figure::drawn(id, title, chart, csv, vec![note])
+        let named = title.clone();
+        Figure::drawn(id, title, vec![note], move || {
+            let chart = intervals(id, &named, description, &x, &rows);
+            (chart, csv.clone())
+        })
     })
 }
