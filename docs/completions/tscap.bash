@@ -485,7 +485,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__delay)
-            opts="-c -v -q -f -F -h --in --out --both --reflect --rtt --mirror --file --out-point --match --window --max-packets --clock --ring-size --netns --container --pod --to --serve --port --address --allow --max-rate --max-sessions --stateless --twamp-light --ssid --key-file --rate --poisson --size --dscp --align --max-drift --max-asymmetry --peer-netns --duration --count --load --parallel --correction --label --pcapng --verbose --json --report --quiet --filter-bytecode --help"
+            opts="-c -v -q -f -F -h --in --out --both --reflect --rtt --mirror --file --out-point --match --window --max-packets --clock --ring-size --netns --container --pod --to --serve --port --address --allow --max-rate --max-sessions --stateless --twamp-light --ssid --key-file --rate --poisson --size --dscp --align --max-drift --max-asymmetry --peer-netns --duration --count --load --parallel --correction --label --pcapng --verbose --quiet --json --report --filter-bytecode --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1131,7 +1131,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__qos)
-            opts="-i -r -Q -c -q -v -h --interface --read --flow --inner --max-flows --rtp-clock --sort --top --direction --clock --layers --cgroup --netns --container --pod --ring-size --duration --count --quiet --verbose --json --report --help"
+            opts="-i -r -Q -c -v -q -h --interface --read --flow --inner --max-flows --rtp-clock --sort --top --direction --clock --layers --cgroup --netns --container --pod --ring-size --duration --count --verbose --quiet --json --report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

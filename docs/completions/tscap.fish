@@ -208,8 +208,8 @@ complete -c tscap -n "__fish_tscap_using_subcommand delay" -l both -d 'Also meas
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l stateless -d 'Keep nothing of sessions: replies have the sequence number of their request, and loss has no direction'
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l twamp-light -d 'Also answer requests of 14 octets, by 44'
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -s v -l verbose -d 'Print all of the result: also the ten slowest packets, figures of RFC 8219, the whole machine, and the paper\'s figures beside'
-complete -c tscap -n "__fish_tscap_using_subcommand delay" -l json -d 'Print JSON objects, one a line: each second, and the result'
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -s q -l quiet -d 'No table while it runs'
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l json -d 'Print JSON objects, one a line: each second of a live measurement, and the result'
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -s i -l interface -d 'Interface to send on' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l pattern -d 'Traffic of Orosz & Skopkó\'s paper' -r -f -a "voip\t'G.729 voice: 140 bytes every 20 ms'
@@ -312,9 +312,9 @@ complete -c tscap -n "__fish_tscap_using_subcommand qos" -l duration -d 'Stop af
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -s c -l count -d 'Stop when so many packets were seen' -r
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l report -d 'At the end, write a page for a browser' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l inner -d 'Look inside VXLAN and GRE: the inner packet is the one that counts'
-complete -c tscap -n "__fish_tscap_using_subcommand qos" -s q -l quiet -d 'No table while it runs'
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -s v -l verbose -d 'Print all of the result: also the figures of each flow, and the whole machine'
-complete -c tscap -n "__fish_tscap_using_subcommand qos" -l json -d 'Print JSON objects, one a line: with -i each second, and the result'
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -s q -l quiet -d 'No table while it runs'
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l json -d 'Print JSON objects, one a line: each second of a live measurement, and the result'
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s o -l output -d 'Write a page with tables and charts' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand report" -l paper -d 'In the order of the papers: Tables I and II and Figs. 2 to 6 of Orosz and Skopkó (2013), then the four sessions of Skopkó\'s loss analysis, with the conditions here and there'

@@ -4,7 +4,7 @@ use std::env;
 
 use serde::Serialize;
 
-use super::measuring::{self, Experiment, ResultOutput};
+use super::measuring::{self, Experiment};
 use super::{Context as _, Exit, Failure, Hint as _};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::causes::chain;
@@ -27,17 +27,12 @@ struct Progress {
 }
 
 pub(super) fn run(plan: &ComparePlan) -> Result<Exit, Failure> {
-    let shown = ResultOutput {
-        json: plan.json,
-        report: plan.report.as_deref(),
-        is_whole: plan.verbose,
-    };
-    measuring::run(&shown, session(plan))
+    measuring::run(&plan.output, session(plan))
 }
 
 /// `None` if a second signal ended it at once.
 async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failure> {
-    let mut console = measuring::console(plan.json)?;
+    let mut console = measuring::console(plan.output.json)?;
     match plan.interface {
         Some(_) => check::check_privileges()?,
         None => check::check_privileges_to_make_namespaces()?,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::measuring::{self, Experiment, ResultOutput};
+use super::measuring::{self, Experiment};
 use super::{Context as _, Exit, Failure};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::numbers::counted;
@@ -23,17 +23,12 @@ struct Progress {
 }
 
 pub(super) fn run(plan: &CountersPlan) -> Result<Exit, Failure> {
-    let shown = ResultOutput {
-        json: plan.json,
-        report: plan.report.as_deref(),
-        is_whole: plan.verbose,
-    };
-    measuring::run(&shown, session(plan))
+    measuring::run(&plan.output, session(plan))
 }
 
 /// `None` if a second signal ended it at once.
 async fn session(plan: &CountersPlan) -> Result<Option<(Characteristics, Exit)>, Failure> {
-    let mut console = measuring::console(plan.json)?;
+    let mut console = measuring::console(plan.output.json)?;
     if plan.phases.contains(&Stress::Net) {
         check::check_privileges_to_make_namespaces()?;
         check::check_kernel()?;

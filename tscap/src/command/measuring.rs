@@ -3,7 +3,6 @@
 use std::cell::LazyCell;
 use std::env;
 use std::io::{self, IsTerminal as _};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,7 @@ use super::report::{check_writable, write_page};
 use super::signals::Signals;
 use super::{Context, Exit, Failure, Hint as _, terminal};
 use tscap_base::kernel_files::KernelFiles;
-use tscap_cli::Verbosity;
+use tscap_cli::{ResultOutput, Verbosity};
 use tscap_clock::RealNs;
 use tscap_lab::EarlyEnd;
 use tscap_report::Layout;
@@ -68,16 +67,6 @@ impl Start {
     }
 }
 
-/// Where a result goes.
-pub(super) struct ResultOutput<'a> {
-    /// As JSON instead of text.
-    pub json: bool,
-    /// Also as a page, in this file.
-    pub report: Option<&'a Path>,
-    /// The text is all of it, not the answer alone.
-    pub is_whole: bool,
-}
-
 /// How a result is told on standard output.
 pub(super) fn layout(is_whole: bool) -> Layout {
     let columns = terminal::width(io::stdout());
@@ -91,10 +80,10 @@ pub(super) fn layout(is_whole: bool) -> Layout {
 /// Runs a session, prints its result and writes the page. A session gives none if a second
 /// signal ended it.
 pub(super) fn run<T: Kind + Serialize>(
-    shown: &ResultOutput<'_>,
+    shown: &ResultOutput,
     session: impl Future<Output = Result<Option<(T, Exit)>, Failure>>,
 ) -> Result<Exit, Failure> {
-    if let Some(path) = shown.report {
+    if let Some(path) = &shown.report {
         check_writable(path)?;
     }
     let Some((result, exit)) = super::runtime()?.block_on(session)? else {
@@ -104,10 +93,10 @@ pub(super) fn run<T: Kind + Serialize>(
     let text = if shown.json {
         json_line(&result)
     } else {
-        document.text(layout(shown.is_whole))
+        document.text(layout(shown.verbose))
     };
     print(&text)?;
-    if let Some(path) = shown.report {
+    if let Some(path) = &shown.report {
         write_page(&document.page(), path)?;
     }
     Ok(exit)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::measuring::{self, Experiment, ResultOutput};
+use super::measuring::{self, Experiment};
 use super::{Context as _, Exit, Failure, Hint as _};
 use tscap_base::text::numbers::counted;
 use tscap_capture::check;
@@ -25,17 +25,12 @@ struct Progress {
 }
 
 pub(super) fn run(plan: &ObserverPlan) -> Result<Exit, Failure> {
-    let shown = ResultOutput {
-        json: plan.json,
-        report: plan.report.as_deref(),
-        is_whole: plan.verbose,
-    };
-    measuring::run(&shown, session(plan))
+    measuring::run(&plan.output, session(plan))
 }
 
 /// `None` if a second signal ended it at once.
 async fn session(plan: &ObserverPlan) -> Result<Option<(Observation, Exit)>, Failure> {
-    let mut console = measuring::console(plan.json)?;
+    let mut console = measuring::console(plan.output.json)?;
     check::check_privileges_to_make_namespaces()?;
     check::check_kernel()?;
     let placement = Placement {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Plan, units};
+use super::{Plan, ResultOutput, units};
 use tscap_lab::compare::Amount;
 use tscap_lab::observer;
 
@@ -90,12 +90,8 @@ pub struct ComparePlan {
     pub timeout: Duration,
     /// Take the TSC as it is.
     pub force: bool,
-    /// Say it in JSON.
-    pub json: bool,
-    /// Print all of the result.
-    pub verbose: bool,
-    /// Page to write.
-    pub report: Option<PathBuf>,
+    /// How it is told.
+    pub output: ResultOutput,
 }
 
 /// What captures do to passing traffic, as asked for.
@@ -105,12 +101,8 @@ pub struct ObserverPlan {
     pub amount: observer::Amount,
     /// CPU of the program that asks and sends.
     pub cpu: Option<u32>,
-    /// Say it in JSON.
-    pub json: bool,
-    /// Print all of the result.
-    pub verbose: bool,
-    /// Page to write.
-    pub report: Option<PathBuf>,
+    /// How it is told.
+    pub output: ResultOutput,
 }
 
 impl CompareArgs {
@@ -123,9 +115,11 @@ impl CompareArgs {
                     observer::Amount::DEFAULT
                 },
                 cpu: self.cpu,
-                json: self.json,
-                verbose: self.verbose,
-                report: self.report,
+                output: ResultOutput {
+                    json: self.json,
+                    verbose: self.verbose,
+                    report: self.report,
+                },
             });
         }
         Plan::Compare(ComparePlan {
@@ -141,9 +135,11 @@ impl CompareArgs {
             cpu: self.cpu,
             timeout: self.timeout,
             force: self.force,
-            json: self.json,
-            verbose: self.verbose,
-            report: self.report,
+            output: ResultOutput {
+                json: self.json,
+                verbose: self.verbose,
+                report: self.report,
+            },
         })
     }
 }

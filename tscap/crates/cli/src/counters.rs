@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _};
 
-use super::{Cli, Plan, units};
+use super::{Cli, Plan, ResultOutput, units};
 use tscap_lab::counters::Stress;
 
 /// A phase, unless something else is asked for.
@@ -82,12 +82,8 @@ pub struct CountersPlan {
     pub reference: Option<PathBuf>,
     /// CPU to read on.
     pub cpu: Option<u32>,
-    /// Say it in JSON.
-    pub json: bool,
-    /// Print all of the result.
-    pub verbose: bool,
-    /// Page to write.
-    pub report: Option<PathBuf>,
+    /// How it is told.
+    pub output: ResultOutput,
 }
 
 impl CountersArgs {
@@ -111,9 +107,11 @@ impl CountersArgs {
             phase,
             reference: self.reference,
             cpu: self.cpu,
-            json: self.json,
-            verbose: self.verbose,
-            report: self.report,
+            output: ResultOutput {
+                json: self.json,
+                verbose: self.verbose,
+                report: self.report,
+            },
         }))
     }
 }
@@ -141,7 +139,7 @@ mod tests {
         assert_eq!(plan.phases, [Stress::Idle]);
         assert_eq!(plan.phase, Duration::from_secs(5));
         assert_eq!(
-            (plan.reference, plan.report, plan.json),
+            (plan.reference, plan.output.report, plan.output.json),
             (None, None, false)
         );
     }

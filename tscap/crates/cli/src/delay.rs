@@ -11,8 +11,9 @@ use clap::{ArgGroup, Args, CommandFactory as _, ValueEnum};
 use super::filter::FilterArgs;
 pub use peers::{PeerName, ReflectorPlan, SessionsPlan};
 
+use super::output::OutputArgs;
 use super::scope::ScopeArgs;
-use super::{Cli, FilterSource, Plan, Verbosity, units};
+use super::{Cli, FilterSource, Plan, ResultOutput, Verbosity, units};
 use tscap_capture::ClockChoice;
 use tscap_delay::live::{LivePlan, MeasuredPath, OutPoint};
 use tscap_delay::schema::Match;
@@ -141,17 +142,8 @@ pub struct DelayArgs {
     #[arg(short, long)]
     verbose: bool,
 
-    /// Print JSON objects, one a line: each second, and the result
-    #[arg(long)]
-    json: bool,
-
-    /// At the end, write a page for a browser
-    #[arg(long, value_name = "FILE.html")]
-    report: Option<PathBuf>,
-
-    /// No table while it runs
-    #[arg(short, long)]
-    quiet: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 
     #[command(flatten)]
     filter: FilterArgs,
@@ -237,12 +229,8 @@ pub struct DelayPlan {
     pub label: Option<String>,
     /// Where the slowest packets go.
     pub pcapng: Option<PathBuf>,
-    /// Whether to say it in JSON.
-    pub json: bool,
-    /// Print all of the result.
-    pub verbose: bool,
-    /// Where the page goes.
-    pub report: Option<PathBuf>,
+    /// How it is told.
+    pub output: ResultOutput,
     /// How much to say.
     pub verbosity: Verbosity,
 }
@@ -325,26 +313,23 @@ impl DelayArgs {
             correction: self.correction,
             label: self.label,
             pcapng: self.pcapng,
-            json: self.json,
-            verbose: self.verbose,
-            report: self.report,
-            verbosity: if self.quiet {
-                Verbosity::Quiet
-            } else {
-                Verbosity::Normal
-            },
+            verbosity: self.output.verbosity(),
+            output: self.output.output(self.verbose),
         })))
     }
 
     fn into_reflector(self, interface: String) -> Result<Plan, clap::Error> {
-        if self.count.is_some() || self.report.is_some() || self.filter.into_source().is_some() {
+        if self.count.is_some()
+            || self.output.report.is_some()
+            || self.filter.into_source().is_some()
+        {
             return Err(conflict(
                 "a reflector takes no --count, --report or filter: it answers until it is told to \
                  stop",
             ));
         }
         let clock = self.clock.choice();
-        let ends = (self.duration, self.json);
+        let ends = (self.duration, self.output.json);
         let namespace = self.scope.target();
         let plan = self.peers.reflector(interface, namespace, clock, ends);
         Ok(Plan::Reflect(Box::new(plan)))

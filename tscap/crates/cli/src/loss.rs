@@ -13,7 +13,7 @@ use checks::{check, check_drain, check_sizes};
 pub use prediction::{Load, PredictionPlan, PredictionScope};
 
 use super::capture::ring_bytes;
-use super::{Cli, Plan, units};
+use super::{Cli, Plan, ResultOutput, units};
 use tscap_capture::ClockChoice;
 use tscap_engine::Io;
 use tscap_lab::loss::{Grid, Pace};
@@ -207,12 +207,8 @@ pub struct LossPlan {
     pub folder: Option<PathBuf>,
     /// Most bytes a second that the files take.
     pub file_rate: Option<u64>,
-    /// Say it in JSON.
-    pub json: bool,
-    /// Print all of the result.
-    pub verbose: bool,
-    /// Page to write.
-    pub report: Option<PathBuf>,
+    /// How it is told.
+    pub output: ResultOutput,
 }
 
 fn snaplen(text: &str) -> Result<u32, String> {
@@ -249,9 +245,11 @@ impl LossArgs {
             optional_peers: self.paper && self.peer.is_empty(),
             folder: self.folder,
             file_rate: self.file_rate,
-            json: self.json,
-            verbose: self.verbose,
-            report: self.report,
+            output: ResultOutput {
+                json: self.json,
+                verbose: self.verbose,
+                report: self.report,
+            },
         })))
     }
 

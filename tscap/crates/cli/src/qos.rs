@@ -8,8 +8,9 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, ValueEnum};
 
+use super::output::OutputArgs;
 use super::scope::ScopeArgs;
-use super::{Cli, FilterSource, Plan, Verbosity, units};
+use super::{Cli, FilterSource, Plan, ResultOutput, Verbosity, units};
 use tscap_capture::{ClockChoice, DirectionChoice};
 use tscap_flows::schema::{FlowBy, SortOrder};
 use tscap_flows::{ClockRates, FlowOptions};
@@ -136,22 +137,13 @@ pub struct QosArgs {
           requires = "interface")]
     count: Option<u64>,
 
-    /// No table while it runs
-    #[arg(short, long)]
-    quiet: bool,
-
     /// Print all of the result: also the figures of each flow, and the whole
     /// machine
     #[arg(short, long)]
     verbose: bool,
 
-    /// Print JSON objects, one a line: with -i each second, and the result
-    #[arg(long)]
-    json: bool,
-
-    /// At the end, write a page for a browser
-    #[arg(long, value_name = "FILE.html")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// What is asked of interfaces only.
@@ -199,12 +191,8 @@ pub struct QosPlan {
     pub top: usize,
     /// Only the packets that match.
     pub filter: Option<FilterSource>,
-    /// Whether to say it in JSON.
-    pub json: bool,
-    /// Print all of the result.
-    pub verbose: bool,
-    /// Where the page goes.
-    pub report: Option<PathBuf>,
+    /// How it is told.
+    pub output: ResultOutput,
     /// How much to say.
     pub verbosity: Verbosity,
 }
@@ -238,19 +226,11 @@ pub struct AskedInterfaces {
 }
 
 impl QosArgs {
-    fn verbosity(&self) -> Verbosity {
-        if self.quiet {
-            Verbosity::Quiet
-        } else {
-            Verbosity::Normal
-        }
-    }
-
     pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
         if !self.layers.is_empty() {
             return self.into_layers();
         }
-        let verbosity = self.verbosity();
+        let verbosity = self.output.verbosity();
         let mut words = self.words.into_iter();
         let namespace = self.scope.target();
         if namespace.is_some() && self.interface.is_empty() {
@@ -296,9 +276,7 @@ impl QosArgs {
             sort: self.sort,
             top: self.top,
             filter: (!words.is_empty()).then(|| FilterSource::Expression(words.join(" "))),
-            json: self.json,
-            verbose: self.verbose,
-            report: self.report,
+            output: self.output.output(self.verbose),
             verbosity,
         })))
     }

@@ -23,7 +23,7 @@ pub(super) async fn session(
     correction: Option<Correction>,
 ) -> Result<Option<(Measurement, Exit)>, Failure> {
     let mut signals = Signals::new()?;
-    let console = Console::new(plan.json, true, plan.verbosity);
+    let console = Console::new(plan.output.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
     let mut on_event = |event| print_event(&mut console, event);
     let mut running = tokio::select! {
@@ -37,7 +37,7 @@ pub(super) async fn session(
     let parallel = plan.parallel.as_ref();
     let parallel = parallel.map(|choice| begin_parallel(live, choice));
     let parallel = parallel.transpose()?;
-    let makes_files = plan.pcapng.is_some() || plan.report.is_some();
+    let makes_files = plan.pcapng.is_some() || plan.output.report.is_some();
     give_up_privileges(&mut running, makes_files, &mut signals, &mut console)?;
     let mut line = 0;
     let tell = |console: &mut Console, running: &Running, latest: LiveSecond, since| {

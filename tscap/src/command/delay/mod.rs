@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use super::measuring::{self, ResultOutput, Start};
+use super::measuring::{self, Start};
 use super::report::{check_writable, read};
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure, Hint as _, filter};
@@ -24,11 +24,6 @@ use tscap_report::saved::Saved;
 use tscap_results::envelope::Kind;
 
 pub(super) fn run(plan: &DelayPlan) -> Result<Exit, Failure> {
-    let shown = ResultOutput {
-        json: plan.json,
-        report: plan.report.as_deref(),
-        is_whole: plan.verbose,
-    };
     if let Some(path) = &plan.pcapng {
         check_writable(path)?;
     }
@@ -40,11 +35,11 @@ pub(super) fn run(plan: &DelayPlan) -> Result<Exit, Failure> {
         ..plan.live.clone()
     };
     if let Some(asked) = &plan.sessions {
-        return measuring::run(&shown, sessions::session(plan, &live, asked));
+        return measuring::run(&plan.output, sessions::session(plan, &live, asked));
     }
     match &plan.file {
-        None => measuring::run(&shown, live::session(plan, &live, correction)),
-        Some(path) => measuring::run(&shown, of_file(plan, &live, path, correction)),
+        None => measuring::run(&plan.output, live::session(plan, &live, correction)),
+        Some(path) => measuring::run(&plan.output, of_file(plan, &live, path, correction)),
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) async fn session(
 ) -> Result<Option<(Measurement, Exit)>, Failure> {
     let sender = sender_plan(live, asked).await?;
     let mut signals = Signals::new()?;
-    let console = Console::new(plan.json, true, plan.verbosity);
+    let console = Console::new(plan.output.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
     let mut on_event = |event| print_event(&mut console, event);
     let mut running = tokio::select! {
@@ -66,7 +66,7 @@ pub(super) async fn session(
     let start = Start::now(&files);
     give_up_privileges(
         &mut running,
-        plan.report.is_some(),
+        plan.output.report.is_some(),
         &mut signals,
         &mut console,
     )?;

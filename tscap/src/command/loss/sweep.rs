@@ -1,7 +1,7 @@
 //! The sweep.
 
 use super::{Progress, placement, refusal};
-use crate::command::measuring::{self, Experiment, ResultOutput};
+use crate::command::measuring::{self, Experiment};
 use crate::command::{Context, Exit, Failure};
 use tscap_base::text::numbers::{counted, ring as length};
 use tscap_cli::LossPlan;
@@ -10,17 +10,12 @@ use tscap_lab::loss::{Grid, LossError, Sweep, assemble, captures, run as measure
 use tscap_traffic::load::{NotInstalled, Tool};
 
 pub(in crate::command) fn run(plan: &LossPlan) -> Result<Exit, Failure> {
-    let shown = ResultOutput {
-        json: plan.json,
-        report: plan.report.as_deref(),
-        is_whole: plan.verbose,
-    };
-    measuring::run(&shown, session(plan))
+    measuring::run(&plan.output, session(plan))
 }
 
 /// `None` if a second signal ended it at once.
 async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
-    let mut console = measuring::console(plan.json)?;
+    let mut console = measuring::console(plan.output.json)?;
     let placement = placement(
         plan.cpu,
         plan.receive_cpu,
@@ -136,9 +131,11 @@ mod tests {
             optional_peers,
             folder: None,
             file_rate: None,
-            json: false,
-            verbose: false,
-            report: None,
+            output: tscap_cli::ResultOutput {
+                json: false,
+                verbose: false,
+                report: None,
+            },
         };
         let has_tcpdump = |tool| match tool {
             Tool::Tcpdump => Ok(()),

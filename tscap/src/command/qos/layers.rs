@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::command::console::Console;
 use crate::command::live::{give_up_privileges, judge, print_event, say_ready, watch};
-use crate::command::measuring::{self, ResultOutput, Start};
+use crate::command::measuring::{self, Start};
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure, terminal};
 use tscap_base::kernel_files::KernelFiles;
@@ -44,17 +44,12 @@ struct AtLayer<'a> {
 
 /// Tells how long packets are between layers.
 pub(in crate::command) fn run(plan: &LayersPlan) -> Result<Exit, Failure> {
-    let shown = ResultOutput {
-        json: plan.json,
-        report: plan.report.as_deref(),
-        is_whole: plan.verbose,
-    };
-    measuring::run(&shown, session(plan))
+    measuring::run(&plan.output, session(plan))
 }
 
 async fn session(plan: &LayersPlan) -> Result<Option<(Residences, Exit)>, Failure> {
     let mut signals = Signals::new()?;
-    let console = Console::new(plan.json, true, plan.verbosity);
+    let console = Console::new(plan.output.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
     let mut running = {
         let mut on_event = |event| print_event(&mut console, event);
@@ -66,7 +61,7 @@ async fn session(plan: &LayersPlan) -> Result<Option<(Residences, Exit)>, Failur
     say_ready(&running, &mut console);
     let files = KernelFiles::live();
     let start = Start::now(&files);
-    let makes_files = plan.report.is_some();
+    let makes_files = plan.output.report.is_some();
     give_up_privileges(&mut running, makes_files, &mut signals, &mut console)?;
     let tell = |console: &mut Console, running: &Running, latest: Latest, since| {
         tell(console, &running.layers(), &latest, since);

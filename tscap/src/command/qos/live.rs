@@ -41,7 +41,7 @@ pub(super) async fn session(
     duration: Option<Duration>,
 ) -> Result<Option<(Quality, Exit)>, Failure> {
     let mut signals = Signals::new()?;
-    let console = Console::new(plan.json, true, plan.verbosity);
+    let console = Console::new(plan.output.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
     let mut running = {
         let mut on_event = |event| print_event(&mut console, event);
@@ -53,7 +53,7 @@ pub(super) async fn session(
     say_ready(&running, &mut console);
     let files = KernelFiles::live();
     let start = Start::now(&files);
-    let makes_files = plan.report.is_some();
+    let makes_files = plan.output.report.is_some();
     give_up_privileges(&mut running, makes_files, &mut signals, &mut console)?;
     let tell = |console: &mut Console, _: &_, latest: Latest, since| tell(console, &latest, since);
     let over = watch(duration, &mut running, &mut signals, &mut console, tell).await;

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use super::measuring::{self, ResultOutput, Start};
+use super::measuring::{self, Start};
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure, Hint as _, filter};
 use tscap_base::kernel_files::KernelFiles;
@@ -20,13 +20,8 @@ use tscap_streams::CaptureError;
 
 /// Tells the quality of flows.
 pub(super) fn run(plan: &QosPlan) -> Result<Exit, Failure> {
-    let shown = ResultOutput {
-        json: plan.json,
-        report: plan.report.as_deref(),
-        is_whole: plan.verbose,
-    };
     match &plan.source {
-        QosSource::File(path) => measuring::run(&shown, of_file(plan, path)),
+        QosSource::File(path) => measuring::run(&plan.output, of_file(plan, path)),
         QosSource::Interfaces(asked) => {
             // libpcap may take seconds, and wait for names: before signals are asked for.
             let filter = plan.filter.as_ref().map(filter::compile).transpose()?;
@@ -42,7 +37,7 @@ pub(super) fn run(plan: &QosPlan) -> Result<Exit, Failure> {
                 top: plan.top,
                 count: asked.count,
             };
-            measuring::run(&shown, live::session(plan, &live, asked.duration))
+            measuring::run(&plan.output, live::session(plan, &live, asked.duration))
         }
     }
 }

@@ -23,7 +23,7 @@ fn without_options_there_is_a_short_sweep() {
     assert_eq!(plan.grid, Grid::usual());
     assert_eq!((plan.cpu, plan.folder), (None, None));
     assert_eq!(plan.receive_cpu, ReceiveCpu::Senders);
-    assert!(!plan.json && plan.report.is_none() && plan.file_rate.is_none());
+    assert!(!plan.output.json && plan.output.report.is_none() && plan.file_rate.is_none());
     assert_eq!(sweep("--quick").grid, Grid::quick());
     assert_eq!(sweep("--paper").grid, Grid::paper());
 }
@@ -62,7 +62,7 @@ fn every_list_reaches_the_grid() {
     assert_eq!(grid.duration, Duration::from_secs(2));
     assert_eq!((plan.receive_cpu, plan.cpu), (ReceiveCpu::Cpu(1), Some(0)));
     assert_eq!(plan.folder, Some("/tmp".into()));
-    assert!(plan.json && plan.report == Some("a.html".into()));
+    assert!(plan.output.json && plan.output.report == Some("a.html".into()));
 }
 
 #[test]

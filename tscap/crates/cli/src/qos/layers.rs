@@ -1,13 +1,12 @@
 //! `tscap qos --layers`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
 use super::QosArgs;
-use crate::{Cli, Plan, Verbosity};
+use crate::{Cli, Plan, ResultOutput, Verbosity};
 use tscap_flows::layers::live::LivePlan;
 use tscap_programs::hook::Layer;
 
@@ -18,12 +17,8 @@ pub struct LayersPlan {
     pub live: LivePlan,
     /// Longest time to measure.
     pub duration: Option<Duration>,
-    /// Whether to say it in JSON.
-    pub json: bool,
-    /// Print all of the result.
-    pub verbose: bool,
-    /// Where the page goes.
-    pub report: Option<PathBuf>,
+    /// How it is told.
+    pub output: ResultOutput,
     /// How much to say.
     pub verbosity: Verbosity,
 }
@@ -32,7 +27,7 @@ impl QosArgs {
     /// The plan of residences between layers.
     pub(super) fn into_layers(mut self) -> Result<Plan, clap::Error> {
         let conflict = |what| Cli::command().error(ErrorKind::ArgumentConflict, what);
-        let verbosity = self.verbosity();
+        let verbosity = self.output.verbosity();
         self.layers.sort_unstable();
         self.layers.dedup();
         if self.layers.len() < 2 {
@@ -62,9 +57,7 @@ impl QosArgs {
                 top: self.top,
             },
             duration: self.duration,
-            json: self.json,
-            verbose: self.verbose,
-            report: self.report,
+            output: self.output.output(self.verbose),
             verbosity,
         })))
     }

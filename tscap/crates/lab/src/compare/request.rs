@@ -4,9 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::early_end::EarlyEnd;
 use super::plan::Amount;
 use super::programs::ProgramsError;
+use crate::early_end::EarlyEnd;
 use tscap_network::netdev::Link;
 use tscap_programs::hook::{InterruptKfuncs, KernelCounters};
 use tscap_traffic::load::{Pair, Stopped};
