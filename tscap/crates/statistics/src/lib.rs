@@ -1,5 +1,5 @@
 //! Summary statistics: order statistics, the spread of a figure over rounds,
-//! distributions in bounded memory, straight lines.
+//! distributions in bounded memory, straight lines; voice quality from delay and loss.
 //!
 //! Two definitions of a quantile are used, both of Hyndman & Fan, The American
 //! Statistician 50 (1996) 361–365: the [`median`] of an even number of values is the mean
@@ -11,12 +11,14 @@ mod line;
 mod order;
 mod ranges;
 mod spread;
+mod voice;
 
 pub use distribution::{BEYOND, Distribution, Summary, ValueRange};
 pub use line::least_squares;
 pub use order::{at_rank, mean, median, quantile, trimmed_mean};
 pub use ranges::Bin;
 pub use spread::Spread;
+pub use voice::{Codec, DelayVariation, Voice, VoicePath, burst_ratio};
 
 /// The examples of README.md are tests.
 #[cfg(doctest)]
