@@ -55,7 +55,9 @@ impl PrivilegedTask {
                 "cannot change settings of interfaces, or restore them (--offloads off, --rx-cpu, \
                  --hw-stamps=set, restore)"
             }
-            Self::Stamp => "cannot change the receive times of other programs (tscap stamp, tscap delay --serve)",
+            Self::Stamp => {
+                "cannot change the receive times of other programs (tscap stamp, tscap delay --serve)"
+            }
             Self::Send => {
                 "cannot send frames with other addresses, tags or into a real network (gen --src, \
                  --src-mac, --vlan, --yes-send-here)"
