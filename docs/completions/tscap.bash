@@ -1131,7 +1131,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__qos)
-            opts="-i -r -Q -c -v -q -h --interface --read --flow --inner --max-flows --rtp-clock --sort --top --direction --clock --layers --cgroup --netns --container --pod --ring-size --duration --count --verbose --quiet --json --report --help"
+            opts="-i -r -Q -c -v -q -h --interface --read --flow --inner --max-flows --rtp-clock --voice-codec --voice-delay --sort --top --direction --clock --layers --cgroup --netns --container --pod --ring-size --duration --count --verbose --quiet --json --report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1162,6 +1162,14 @@ _tscap() {
                     return 0
                     ;;
                 --rtp-clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --voice-codec)
+                    COMPREPLY=($(compgen -W "g711 g711-plc g729a g7231 gsm-efr" -- "${cur}"))
+                    return 0
+                    ;;
+                --voice-delay)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

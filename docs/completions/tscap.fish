@@ -284,8 +284,14 @@ complete -c tscap -n "__fish_tscap_using_subcommand qos" -l flow -d 'What a flow
 rtp\t'Addresses, ports and synchronisation source of RTP over UDP'
 dscp\t'The DSCP of the IP header'
 gen\t'Run and flow of tscap gen'"
-complete -c tscap -n "__fish_tscap_using_subcommand qos" -l max-flows -d 'Flows at a time; to make room for more, the longest idle one is ended. The default of 16,384 takes up to 50 MiB, with --flow rtp 67 MiB, with --flow gen 242 MiB; streams in a file may take more' -r
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l max-flows -d 'Flows at a time; to make room for more, the longest idle one is ended. The default of 16,384 takes up to 128 MiB, with --flow rtp 103 MiB, with --flow gen 241 MiB; streams in a file may take more' -r
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l rtp-clock -d 'Clock rate of RTP\'s payload types that have no fixed one, Hz; of one type: 96:48000' -r
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l voice-codec -d 'Codec of all flows, for R and MOS: g711-plc (G.711 with packet loss concealment), g711, g729a, g7231 or gsm-efr. Without it, payload types 0, 4, 8 and 18 of RTP tell it, with concealment for G.711' -r -f -a "g711\t''
+g711-plc\t''
+g729a\t''
+g7231\t''
+gsm-efr\t''"
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l voice-delay -d 'One-way delay of the path to where packets are stamped, for R and MOS of flows whose delay is not measured (default: not counted)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l sort -d 'What comes first' -r -f -a "packets\t'The flow of the most packets'
 jitter\t'That of the greatest jitter; of flows without send times, of the greatest standard deviation of inter-arrival times'
 loss\t'That of the most lost packets; of TCP, of the most retransmitted bytes'"

@@ -140,6 +140,8 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "inner",
             "max-flows",
             "rtp-clock",
+            "voice-codec",
+            "voice-delay",
             "sort",
             "top",
             "plan",

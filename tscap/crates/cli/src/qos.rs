@@ -5,6 +5,7 @@ mod layers;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, ValueEnum};
 
@@ -13,9 +14,10 @@ use super::scope::ScopeArgs;
 use super::{Cli, FilterSource, Plan, ResultOutput, Verbosity, units};
 use tscap_capture::{ClockChoice, DirectionChoice};
 use tscap_flows::schema::{FlowBy, SortOrder};
-use tscap_flows::{ClockRates, FlowOptions};
+use tscap_flows::{ClockRates, FlowOptions, VoiceOptions};
 use tscap_network::namespaces::Target;
 use tscap_programs::hook::Layer;
+use tscap_statistics::Codec;
 
 pub use layers::LayersPlan;
 
@@ -28,7 +30,8 @@ const MAX_FLOWS: usize = 16_384;
 /// numbers of RTP and of tscap gen loss and its periods (RFC 3357, 7680), copies, and
 /// reordering with its extent (RFC 4737); jitter (RFC 3550); of tscap gen, whose packets
 /// say when they were sent, one-way delay (RFC 7679) and its variation (RFC 3393, 5481); of
-/// TCP the bytes that are seen again. Each figure has its number of values, and the bound of
+/// TCP the bytes that are seen again, and the round trip by acknowledgements and timestamps;
+/// of QUIC the round trip by the spin bit; of voice R and MOS (ITU-T G.107). Each figure has its number of values, and the bound of
 /// its error where the stamps have one. Every packet has an outcome.
 ///
 /// With -i what interfaces receive and send is stamped as in a capture, until Ctrl-C, -c or
@@ -65,7 +68,8 @@ pub struct QosArgs {
     inner: bool,
 
     /// Flows at a time; to make room for more, the longest idle one is ended. The default of
-    /// 16,384 takes up to 50 MiB, with --flow rtp 67 MiB, with --flow gen 242 MiB; streams in a file may take more
+    /// 16,384 takes up to 128 MiB, with --flow rtp 103 MiB, with --flow gen 241 MiB; streams in a file
+    /// may take more
     #[arg(long, value_name = "NUMBER", default_value_t = MAX_FLOWS,
           value_parser = units::within(1..=1_usize << 24))]
     max_flows: usize,
@@ -73,6 +77,18 @@ pub struct QosArgs {
     /// Clock rate of RTP's payload types that have no fixed one, Hz; of one type: 96:48000
     #[arg(long, value_name = "[TYPE:]HZ", value_parser = rtp_clock)]
     rtp_clock: Vec<RtpClock>,
+
+    /// Codec of all flows, for R and MOS: g711-plc (G.711 with packet loss concealment), g711,
+    /// g729a, g7231 or gsm-efr. Without it, payload types 0, 4, 8 and 18 of RTP tell it, with
+    /// concealment for G.711
+    #[arg(long, value_name = "CODEC", hide_possible_values = true,
+          value_parser = PossibleValuesParser::new(Codec::ALL.map(Codec::id)).map(codec))]
+    voice_codec: Option<Codec>,
+
+    /// One-way delay of the path to where packets are stamped, for R and MOS of flows whose delay
+    /// is not measured (default: not counted)
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    voice_delay: Option<Duration>,
 
     /// What comes first
     #[arg(long, value_enum, value_name = "BY", default_value_t)]
@@ -112,7 +128,7 @@ pub struct QosArgs {
         value_name = "LAYERS",
         value_delimiter = ',',
         requires = "interface",
-        conflicts_with_all = ["direction", "clock", "count", "rtp_clock", "sort"]
+        conflicts_with_all = ["direction", "clock", "count", "rtp_clock", "sort", "voice_codec", "voice_delay"]
     )]
     layers: Vec<Layer>,
 
@@ -272,6 +288,10 @@ impl QosArgs {
                 looks_inside: self.inner,
                 max_flows: self.max_flows,
                 rates,
+                voice: VoiceOptions {
+                    codec: self.voice_codec,
+                    delay_ns: self.voice_delay.map(|it| it.as_nanos() as u64),
+                },
             },
             sort: self.sort,
             top: self.top,
@@ -280,6 +300,12 @@ impl QosArgs {
             verbosity,
         })))
     }
+}
+
+/// The codec of this name, which is that of one.
+fn codec(id: String) -> Codec {
+    let mut all = Codec::ALL.into_iter();
+    all.find(|it| it.id() == id).unwrap_or_default()
 }
 
 fn rtp_clock(text: &str) -> Result<RtpClock, String> {
@@ -362,6 +388,23 @@ mod tests {
                 plan(&format!("f --rtp-clock {refused}")).is_err(),
                 "{refused}"
             );
+        }
+    }
+
+    #[test]
+    fn voice_is_as_assumed() {
+        let voice = |line: &str| plan(&format!("f --flow rtp {line}")).unwrap().options.voice;
+        assert_eq!(voice(""), VoiceOptions::default());
+        for codec in Codec::ALL {
+            let line = format!("--voice-codec {} --voice-delay 80ms", codec.id());
+            let expected = VoiceOptions {
+                codec: Some(codec),
+                delay_ns: Some(80_000_000),
+            };
+            assert_eq!(voice(&line), expected);
+        }
+        for refused in ["--voice-codec opus", "--voice-delay -1", "--voice-delay x"] {
+            assert!(plan(&format!("f {refused}")).is_err(), "{refused}");
         }
     }
 

@@ -1,13 +1,16 @@
 //! Frames and results made by hand, for tests.
 
-use etherparse::PacketBuilder;
+use etherparse::{PacketBuilder, TcpOptionElement};
 
 use super::schema::{
     Account, Bin, Extent, Figures, FlowBy, FlowReport, Interval, IntervalBasis, Jitter, Loss,
-    Method, Place, Quality, Reordering, Retransmissions, RtpFigures, SortOrder, VERSION,
+    Method, PathDelay, Place, Quality, QuicFigures, QuicSign, Reordering, Retransmissions,
+    RoundTrip, RoundTripBy, RtpFigures, SortOrder, SpinBit, VERSION, VoiceFigures,
 };
+use super::tcp::{Segment, Timestamps};
 use tscap_results::envelope::Kind;
 use tscap_results::fixtures::about;
+use tscap_statistics::{Codec, DelayVariation, Voice, VoicePath};
 use tscap_streams::DelayBasis;
 
 const HOSTS: [[u8; 4]; 2] = [[10, 0, 0, 1], [10, 0, 0, 2]];
@@ -36,6 +39,43 @@ pub fn tcp(seq: u32, payload: &[u8]) -> Vec<u8> {
         .tcp(80, 5_000, seq, 1_000)
         .ack(1);
     written(|bytes| builder.write(bytes, payload).unwrap())
+}
+
+/// A segment of TCP over IPv4 from one host to the other (`is_back`: the other way), with the
+/// timestamps option.
+pub fn segment(is_back: bool, segment: &Segment) -> Vec<u8> {
+    let [from, to] = if is_back { [1, 0] } else { [0, 1] };
+    let ports = [[80, 5_000], [5_000, 80]][from];
+    let mut builder = PacketBuilder::ethernet2([2; 6], [4; 6])
+        .ipv4(HOSTS[from], HOSTS[to], 64)
+        .tcp(ports[0], ports[1], segment.seq, 1_000);
+    if segment.is_syn {
+        builder = builder.syn();
+    }
+    if segment.is_fin {
+        builder = builder.fin();
+    }
+    if let Some(ack) = segment.ack {
+        builder = builder.ack(ack);
+    }
+    if let Some(Timestamps { value, echo }) = segment.timestamps {
+        let option = TcpOptionElement::Timestamp(value, echo);
+        builder = builder.options(&[option]).expect("it has room");
+    }
+    let payload = vec![7; segment.payload as usize];
+    written(|bytes| builder.write(bytes, &payload).unwrap())
+}
+
+/// A datagram with a short header of QUIC, from port 443 of one host (`is_back`: to it).
+pub fn quic(is_back: bool, spin: bool) -> Vec<u8> {
+    let [from, to] = if is_back { [1, 0] } else { [0, 1] };
+    let ports = [[443, 5_000], [5_000, 443]][from];
+    let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
+        .ipv4(HOSTS[from], HOSTS[to], 64)
+        .udp(ports[0], ports[1]);
+    let mut payload = [9; 40];
+    payload[0] = 0x40 | if spin { 0x20 } else { 0 };
+    written(|bytes| builder.write(bytes, &payload).unwrap())
 }
 
 /// RTP of G.729 (payload type 18) with 20 bytes of media.
@@ -126,7 +166,30 @@ pub fn streams() -> Quality {
             jumped: 0,
             restarts: 0,
         }),
+        variation: Some(Figures {
+            p50_ns: Some(1_250_000),
+            max_ns: 20_000_000,
+            ..figures(2_500_000.0)
+        }),
+        voice: Some(VoiceFigures {
+            voice: Voice::of(
+                Codec::G729a,
+                20_000_000,
+                &VoicePath {
+                    delay_ns: 0,
+                    variation: DelayVariation {
+                        max_ns: 20_000_000,
+                        ..DelayVariation::default()
+                    },
+                    loss_ratio: 0.04,
+                    burst_ratio: 1.92,
+                },
+            ),
+            path: PathDelay::Unknown,
+        }),
         retransmissions: None,
+        quic: None,
+        round_trips: Vec::new(),
         histogram: vec![bin(1_000, 1_023, 1), bin(19_922_944, 20_971_519, 96)],
         series: (0..3).map(interval).collect(),
     };
@@ -142,6 +205,14 @@ pub fn streams() -> Quality {
             bytes: 1_448,
             gaps_forgotten: 0,
         }),
+        variation: None,
+        voice: None,
+        round_trips: [RoundTripBy::Acknowledgement, RoundTripBy::Timestamps]
+            .map(|by| RoundTrip {
+                by,
+                figures: figures(20_618_556.7),
+            })
+            .to_vec(),
         histogram: Vec::new(),
         series: Vec::new(),
         ..rtp.clone()
@@ -160,6 +231,24 @@ pub fn streams() -> Quality {
         warnings: vec!["a: intervals are differences of the file's times".into()],
         ..nothing()
     }
+}
+
+/// The same, and a flow of QUIC with a spinning bit.
+pub fn with_quic() -> Quality {
+    let mut quality = streams();
+    let mut quic = quality.flows[1].clone();
+    quic.name = "10.0.0.1:443 → 10.0.0.2:5000 udp".into();
+    quic.retransmissions = None;
+    quic.quic = Some(QuicFigures {
+        known_by: QuicSign::Port443,
+        short_packets: 97,
+        spin: SpinBit::Spins,
+        reordered_edges: 2,
+    });
+    quic.round_trips.truncate(1);
+    quic.round_trips[0].by = RoundTripBy::SpinBit;
+    quality.flows.push(quic);
+    quality
 }
 
 /// No packet.

@@ -1,13 +1,17 @@
 //! A flow so far.
 
+use super::flows::FlowOptions;
 use super::gen_stream::{Arrival, GenFigures, GenStream};
-use super::key::FlowKey;
+use super::key::{FlowId, FlowKey};
 use super::look::Carries;
-use super::rtp::{ClockRates, Rtp};
-use super::schema::{Figures, FlowBy, FlowReport, Place, SortOrder};
+use super::quic::{self, Quic, QuicHeader};
+use super::round_trip::RoundTrips;
+use super::rtp::{ClockRates, Rtp, RtpFound};
+use super::schema::{Figures, FlowBy, FlowReport, Place, QuicSign, RoundTrip, SortOrder};
 use super::sequence::Sequence;
 use super::series::Series;
-use super::tcp::Bytes;
+use super::tcp::{Bytes, Segment};
+use super::voice::{of_gen, of_rtp};
 use tscap_clock::interval_ns;
 use tscap_clock::{CounterReport, RawStamp, TaiNs};
 use tscap_statistics::Distribution;
@@ -55,9 +59,27 @@ pub(super) struct Flow {
 #[derive(Clone, Debug)]
 enum Carried {
     Nothing,
-    Tcp(Bytes),
+    Tcp(Box<Tcp>),
+    Quic(Box<Quic>),
     Rtp(Box<Rtp>),
     Gen(Box<GenStream>),
+}
+
+/// One direction of a connection.
+#[derive(Clone, Debug)]
+struct Tcp {
+    bytes: Bytes,
+    trips: RoundTrips,
+    other: OtherDirection,
+}
+
+/// The flow of the other direction, as far as it was looked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OtherDirection {
+    /// Its number in the table.
+    pub number: Option<u32>,
+    /// Flows that there had been when it was looked for.
+    pub as_of: u64,
 }
 
 impl Flow {
@@ -86,7 +108,15 @@ impl Flow {
             series,
             carried: match carries {
                 Carries::Nothing => Carried::Nothing,
-                Carries::Tcp(_) => Carried::Tcp(Bytes::new()),
+                Carries::Tcp(_) => Carried::Tcp(Box::new(Tcp {
+                    bytes: Bytes::new(),
+                    trips: RoundTrips::new(),
+                    other: OtherDirection::default(),
+                })),
+                Carries::Datagram(header) => match sign_of(&key, *header) {
+                    None => Carried::Nothing,
+                    Some(sign) => Carried::Quic(Box::new(Quic::new(sign))),
+                },
                 Carries::Rtp(header) => Carried::Rtp(Box::new(Rtp::new(header, rates))),
                 Carries::Gen(..) => Carried::Gen(Box::new(GenStream::new(streams_grow))),
             },
@@ -98,8 +128,13 @@ impl Flow {
     /// Greatest memory of a flow, bytes, unless that of streams may grow.
     pub fn most_bytes(by: FlowBy) -> usize {
         let carried = match by {
-            FlowBy::FiveTuple => Bytes::HEAP_BYTES,
-            FlowBy::Rtp => size_of::<Rtp>() + Sequence::HEAP_BYTES,
+            FlowBy::FiveTuple => {
+                let tcp = size_of::<Tcp>() + Bytes::HEAP_BYTES + RoundTrips::HEAP_BYTES;
+                tcp.max(size_of::<Quic>() + Quic::HEAP_BYTES)
+            }
+            FlowBy::Rtp => {
+                size_of::<Rtp>() + Sequence::HEAP_BYTES + Distribution::fixed_bytes(false)
+            }
             FlowBy::Dscp => 0,
             FlowBy::Gen => {
                 size_of::<GenStream>()
@@ -143,9 +178,20 @@ impl Flow {
         rates: &ClockRates,
     ) {
         match (&mut self.carried, carries) {
-            (Carried::Tcp(bytes), Carries::Tcp(segment)) => bytes.add(segment),
+            (Carried::Tcp(tcp), Carries::Tcp(segment)) => {
+                let order = tcp.bytes.add(segment);
+                let end = tcp.bytes.end();
+                tcp.trips.sent(segment, order, end, packet.stamp);
+            }
+            (Carried::Quic(quic), Carries::Datagram(header)) => {
+                quic.add(*header, packet.stamp, counter);
+            }
+            // Its first packets had nothing of QUIC.
+            (Carried::Nothing, Carries::Datagram(QuicHeader::Long)) => {
+                self.carried = Carried::Quic(Box::new(Quic::new(QuicSign::LongHeader)));
+            }
             (Carried::Rtp(rtp), Carries::Rtp(header)) => {
-                rtp.add(header, self.since_first_ns, rates);
+                rtp.add(header, (self.since_first_ns, packet.stamp), counter, rates);
             }
             (Carried::Gen(stream), Carries::Gen(header, _)) => {
                 let arrival = Arrival {
@@ -156,6 +202,27 @@ impl Flow {
                 stream.add(header, arrival, counter);
             }
             _ => {}
+        }
+    }
+
+    /// The other direction of a connection, as far as it was looked for.
+    pub fn other_direction(&mut self) -> Option<&mut OtherDirection> {
+        match &mut self.carried {
+            Carried::Tcp(tcp) => Some(&mut tcp.other),
+            _ => None,
+        }
+    }
+
+    /// Takes in what a segment of the other direction acknowledges.
+    #[inline]
+    pub fn answered(
+        &mut self,
+        segment: &Segment,
+        stamp: RawStamp,
+        counter: Option<&CounterReport>,
+    ) {
+        if let Carried::Tcp(tcp) = &mut self.carried {
+            tcp.trips.answered(segment, stamp, counter);
         }
     }
 
@@ -179,7 +246,7 @@ impl Flow {
             (SortOrder::Jitter, Carried::Rtp(rtp)) => rtp.jitter_ns().unwrap_or(0.0),
             (SortOrder::Jitter, Carried::Gen(stream)) => stream.jitter_ns().unwrap_or(0.0),
             (SortOrder::Jitter, _) => self.inter_arrival.sd(),
-            (SortOrder::Loss, Carried::Tcp(bytes)) => bytes.report().bytes as f64,
+            (SortOrder::Loss, Carried::Tcp(tcp)) => tcp.bytes.report().bytes as f64,
             (SortOrder::Loss, _) => self.lost() as f64,
         }
     }
@@ -189,6 +256,7 @@ impl Flow {
         &self,
         place: &Place,
         counter: Option<&CounterReport>,
+        options: &FlowOptions,
         is_whole: bool,
     ) -> FlowReport {
         let duration = interval_ns(self.first, self.latest, counter).max(0);
@@ -208,14 +276,21 @@ impl Flow {
             } => Some(*host_bound_ns),
             DelayBasis::Clocks { .. } | DelayBasis::Unavailable { .. } => None,
         };
-        let mut rtp_figures = None;
+        let (loss, reordering) = self.sequence().map(Sequence::report).unzip();
+        let (mut rtp_figures, mut variation, mut voice, mut quic) = (None, None, None, None);
         let (mut delay, mut pdv, mut ipdv, mut jitter) = (None, None, None, None);
         let mut interval_error = None;
+        let mut round_trips: Vec<RoundTrip> = Vec::new();
         match &self.carried {
             Carried::Rtp(rtp) => {
-                let (figures, of_rtp) = rtp.report(bound(longest));
-                rtp_figures = Some(figures);
-                jitter = of_rtp;
+                let found = rtp.report(bound(longest), bound);
+                voice = of_rtp(rtp, loss, found.variation, &options.voice);
+                RtpFound {
+                    jitter,
+                    variation,
+                    ..
+                } = found;
+                rtp_figures = Some(found.figures);
             }
             Carried::Gen(stream) => {
                 let figures = stream.report(longest, bound, delay_bound);
@@ -226,10 +301,17 @@ impl Flow {
                     interval_error,
                     jitter,
                 } = figures;
+                let gap = inter_arrival.map(|it| it.mean_ns);
+                voice = of_gen(gap, loss, (delay, pdv), &options.voice);
             }
-            Carried::Tcp(_) | Carried::Nothing => {}
+            Carried::Quic(it) => {
+                let found = it.report(bound);
+                quic = found.map(|(figures, _)| figures);
+                round_trips.extend(found.and_then(|(_, trip)| trip));
+            }
+            Carried::Tcp(tcp) => round_trips = tcp.trips.report(bound),
+            Carried::Nothing => {}
         }
-        let (loss, reordering) = self.sequence().map(Sequence::report).unzip();
         FlowReport {
             name: self.key.id.to_string(),
             place: self.key.place,
@@ -252,10 +334,14 @@ impl Flow {
             loss,
             reordering,
             rtp: rtp_figures,
+            variation,
+            voice,
             retransmissions: match &self.carried {
-                Carried::Tcp(bytes) => Some(bytes.report()),
+                Carried::Tcp(tcp) => Some(tcp.bytes.report()),
                 _ => None,
             },
+            quic,
+            round_trips,
             histogram: if is_whole {
                 self.inter_arrival.bins()
             } else {
@@ -267,5 +353,17 @@ impl Flow {
                 Vec::new()
             },
         }
+    }
+}
+
+/// Why a flow is taken for QUIC when its first packet has this header.
+fn sign_of(key: &FlowKey, header: QuicHeader) -> Option<QuicSign> {
+    let FlowId::FiveTuple(ends) = key.id else {
+        return None;
+    };
+    let is_port = [ends.source_port, ends.destination_port].contains(&quic::PORT);
+    match header {
+        QuicHeader::Long => Some(QuicSign::LongHeader),
+        _ => is_port.then_some(QuicSign::Port443),
     }
 }

@@ -3,11 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use super::flow::{Flow, Packet};
+use super::flow::{Flow, OtherDirection, Packet};
 use super::key::FlowKey;
 use super::look::{Carries, Found, Look, look};
 use super::rtp::ClockRates;
 use super::schema::{Account, FlowBy, FlowReport, Place, SortOrder, StreamFrames};
+use super::tcp::Segment;
+use super::voice::VoiceOptions;
 use tscap_clock::CounterReport;
 use tscap_streams::{Checksum, Malformed};
 
@@ -22,6 +24,8 @@ pub struct FlowOptions {
     pub max_flows: usize,
     /// Clock rates of RTP's payload types.
     pub rates: ClockRates,
+    /// What is assumed of voice.
+    pub voice: VoiceOptions,
 }
 
 impl FlowOptions {
@@ -41,6 +45,9 @@ pub struct PlaceClock {
     pub place: Place,
     /// The rate of its counter, where a counter stamps.
     pub counter: Option<CounterReport>,
+    /// Where the same interface's packets of the other direction are stamped, by the same clock;
+    /// `None` if they are not.
+    pub opposite: Option<u16>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -52,7 +59,8 @@ struct Links {
     older: u32,
 }
 
-/// All flows so far. No memory is taken for a packet of a flow that is known.
+/// All flows so far. No memory is taken for a packet of a flow that is known, but for its first
+/// round trip.
 #[derive(Debug)]
 pub struct Flows {
     options: FlowOptions,
@@ -68,6 +76,8 @@ pub struct Flows {
     oldest: u32,
     /// Flows that were taken out of the table, up to as many as it holds.
     evicted: Vec<FlowReport>,
+    /// Flows that there have been.
+    begun: u64,
 }
 
 impl Flows {
@@ -84,6 +94,7 @@ impl Flows {
             newest: NONE,
             oldest: NONE,
             evicted: Vec::new(),
+            begun: 0,
             options,
         }
     }
@@ -143,16 +154,34 @@ impl Flows {
             is_inner: found.is_inner,
             id: found.id,
         };
-        if let Some(number) = self.index.get(&key).copied() {
-            let counter = clocks[usize::from(packet.place)].counter.as_ref();
-            let flow = &mut self.flows[number as usize];
-            flow.add(packet, &found.carries, counter, &self.options.rates);
-            if number != self.newest {
-                self.unlink(number);
-                self.link_newest(number);
+        let number = match self.index.get(&key).copied() {
+            None => self.begin(key, packet, found, clocks),
+            Some(number) => {
+                let counter = clocks[usize::from(packet.place)].counter.as_ref();
+                let flow = &mut self.flows[number as usize];
+                flow.add(packet, &found.carries, counter, &self.options.rates);
+                if number != self.newest {
+                    self.unlink(number);
+                    self.link_newest(number);
+                }
+                number
             }
-            return;
+        };
+        if let Carries::Tcp(segment) = &found.carries
+            && segment.ack.is_some()
+        {
+            self.answer(number, packet, segment, clocks);
         }
+    }
+
+    /// Begins a flow with its first packet; gives its number.
+    fn begin(
+        &mut self,
+        key: FlowKey,
+        packet: &Packet<'_>,
+        found: &Found,
+        clocks: &[PlaceClock],
+    ) -> u32 {
         let flow = Flow::new(
             key,
             packet,
@@ -178,13 +207,67 @@ impl Flows {
         };
         self.link_newest(number);
         self.index.insert(key, number);
+        self.begun += 1;
+        number
+    }
+
+    /// Tells the other direction of a connection what a segment of the flow `number` acknowledges.
+    #[inline]
+    fn answer(
+        &mut self,
+        number: u32,
+        packet: &Packet<'_>,
+        segment: &Segment,
+        clocks: &[PlaceClock],
+    ) {
+        let clock = &clocks[usize::from(packet.place)];
+        let begun = self.begun;
+        let flow = &mut self.flows[number as usize];
+        let key = flow.key;
+        let Some(other) = flow.other_direction() else {
+            return;
+        };
+        if other.as_of != begun {
+            let known = other.number;
+            let found = self.other_direction(&key, known, clock.opposite);
+            if let Some(other) = self.flows[number as usize].other_direction() {
+                *other = OtherDirection {
+                    number: found,
+                    as_of: begun,
+                };
+            }
+        }
+        let flow = &mut self.flows[number as usize];
+        let other = flow.other_direction().and_then(|it| it.number);
+        if let Some(other) = other {
+            let flow = &mut self.flows[other as usize];
+            flow.answered(segment, packet.stamp, clock.counter.as_ref());
+        }
+    }
+
+    /// The number of the flow whose packets a flow acknowledges. They are stamped in the other
+    /// direction of the interface, or at the same place where both directions pass it, as on a
+    /// port that mirrors another.
+    fn other_direction(
+        &self,
+        key: &FlowKey,
+        known: Option<u32>,
+        opposite: Option<u16>,
+    ) -> Option<u32> {
+        let opposite = opposite.and_then(|place| key.other_direction(place));
+        if known.is_some_and(|it| opposite == Some(self.flows[it as usize].key)) {
+            return known;
+        }
+        let here = key.other_direction(key.place);
+        let places = [opposite, here].into_iter().flatten();
+        places.filter_map(|it| self.index.get(&it).copied()).next()
     }
 
     fn evict(&mut self, idle: &Flow, clocks: &[PlaceClock]) {
         let evicted = &mut self.account.evicted;
         evicted.flows += 1;
         if self.evicted.len() < self.options.max_flows {
-            let report = report_of(idle, clocks, false);
+            let report = report_of(idle, clocks, &self.options, false);
             self.evicted.push(FlowReport {
                 evicted: true,
                 ..report
@@ -243,7 +326,9 @@ impl Flows {
     pub fn top(&self, top: usize, sort: SortOrder, clocks: &[PlaceClock]) -> Vec<FlowReport> {
         let order = self.order(top, sort);
         let flows = order.into_iter().map(|number| &self.flows[number]);
-        flows.map(|flow| report_of(flow, clocks, false)).collect()
+        flows
+            .map(|flow| report_of(flow, clocks, &self.options, false))
+            .collect()
     }
 
     /// All flows by `sort`, those in the table first; the first `top` with histogram and
@@ -256,7 +341,10 @@ impl Flows {
     ) -> Vec<FlowReport> {
         let order = self.order(self.flows.len(), sort);
         let flows = order.into_iter().enumerate();
-        let flows = flows.map(|(rank, at)| report_of(&self.flows[at], clocks, rank < top));
+        let flows = flows.map(|(rank, at)| {
+            let flow = &self.flows[at];
+            report_of(flow, clocks, &self.options, rank < top)
+        });
         let mut all: Vec<_> = flows.collect();
         all.append(&mut self.evicted);
         all
@@ -325,9 +413,14 @@ impl StreamFrames {
     }
 }
 
-fn report_of(flow: &Flow, clocks: &[PlaceClock], is_whole: bool) -> FlowReport {
+fn report_of(
+    flow: &Flow,
+    clocks: &[PlaceClock],
+    options: &FlowOptions,
+    is_whole: bool,
+) -> FlowReport {
     let clock = &clocks[usize::from(flow.key.place)];
-    flow.report(&clock.place, clock.counter.as_ref(), is_whole)
+    flow.report(&clock.place, clock.counter.as_ref(), options, is_whole)
 }
 
 #[cfg(test)]

@@ -17,6 +17,24 @@ pub struct FlowKey {
     pub id: FlowId,
 }
 
+impl FlowKey {
+    /// The other direction of a connection, stamped at this place; `None` of flows that have no
+    /// ends.
+    pub(super) fn other_direction(&self, place: u16) -> Option<Self> {
+        let FlowId::FiveTuple(ends) = self.id else {
+            return None;
+        };
+        let id = FlowId::FiveTuple(Ends {
+            protocol: ends.protocol,
+            source: ends.destination,
+            source_port: ends.destination_port,
+            destination: ends.source,
+            destination_port: ends.source_port,
+        });
+        Some(Self { place, id, ..*self })
+    }
+}
+
 /// What a flow is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlowId {

@@ -8,9 +8,10 @@ use etherparse::{
 use tscap_common::stream::StreamHeader;
 
 use super::key::{Ends, FlowId};
+use super::quic::QuicHeader;
 use super::rtp::RtpHeader;
 use super::schema::FlowBy;
-use super::tcp::Segment;
+use super::tcp::{Segment, Timestamps};
 use tscap_streams::{Checksum, Content, Malformed, content_of};
 
 /// What a frame is.
@@ -48,6 +49,8 @@ pub enum Carries {
     Nothing,
     /// Bytes of TCP.
     Tcp(Segment),
+    /// A datagram, which may be one of QUIC.
+    Datagram(QuicHeader),
     /// A header of RTP.
     Rtp(RtpHeader),
     /// That of `tscap gen`, and what the checksum says of it.
@@ -186,7 +189,7 @@ fn look_at(
         (FlowBy::Rtp, _) => Look::WithoutKey,
         (_, Some(TransportSlice::Udp(udp))) => found(
             FlowId::FiveTuple(ends(Some(ports_of(udp)))),
-            Carries::Nothing,
+            Carries::Datagram(QuicHeader::of(udp.payload())),
         ),
         (_, Some(TransportSlice::Tcp(tcp))) => {
             let ports = [tcp.source_port(), tcp.destination_port()];
@@ -256,6 +259,9 @@ fn segment(packet: &LaxSlicedPacket<'_>, frame: Frame<'_>, tcp: &TcpSlice<'_>) -
         seq: tcp.sequence_number(),
         payload: u32::try_from(end.checked_sub(headers)?).ok()?,
         is_syn: tcp.syn(),
+        is_fin: tcp.fin(),
+        ack: tcp.ack().then(|| tcp.acknowledgment_number()),
+        timestamps: Timestamps::of(tcp.options()),
     })
 }
 

@@ -1,7 +1,10 @@
 //! RTP (RFC 3550): the header, clock rates of payload types, and what a receiver reports.
 
-use super::schema::{Jitter, RtpFigures};
+use super::schema::{Figures, Jitter, RtpFigures};
 use super::sequence::Sequence;
+use super::transit::{self, Transit};
+use tscap_clock::{CounterReport, RawStamp};
+use tscap_statistics::{Codec, Distribution};
 
 /// Length of the fixed header, bytes.
 pub(super) const HEADER: usize = 12;
@@ -114,6 +117,33 @@ pub(super) struct Rtp {
     n: u64,
     greatest_16: u64,
     sum_16: u128,
+    /// Delays of the packets in sequence, where the media's clock is known.
+    delays: Option<Transit>,
+    variation: Distribution,
+    /// Of the latest packet in sequence.
+    latest: Option<RtpHeader>,
+    /// Least time of sampling from one number to the next, in units of the media's clock.
+    step: Option<u32>,
+    /// That of the latest packet of voice.
+    codec: Option<Codec>,
+}
+
+/// What is reported of a source.
+pub(super) struct RtpFound {
+    pub figures: RtpFigures,
+    pub jitter: Option<Jitter>,
+    pub variation: Option<Figures>,
+}
+
+/// The codec of a payload type whose meaning is fixed (RFC 3551, table 4) and that the E-model
+/// has values of.
+fn codec_of(payload_type: u8) -> Option<Codec> {
+    match payload_type {
+        0 | 8 => Some(Codec::G711Plc),
+        4 => Some(Codec::G7231),
+        18 => Some(Codec::G729a),
+        _ => None,
+    }
 }
 
 impl Rtp {
@@ -130,45 +160,97 @@ impl Rtp {
             n: 0,
             greatest_16: 0,
             sum_16: 0,
+            delays: None,
+            variation: Distribution::fixed(),
+            latest: None,
+            step: None,
+            codec: None,
         }
     }
 
-    /// Takes in a packet that came so long after the first one of the flow, ns.
+    /// Takes in a packet that came so long after the first one of the flow, ns, with its stamp.
     #[inline]
-    pub fn add(&mut self, header: &RtpHeader, since_first_ns: i64, rates: &ClockRates) {
+    pub fn add(
+        &mut self,
+        header: &RtpHeader,
+        (since_first_ns, stamp): (i64, RawStamp),
+        counter: Option<&CounterReport>,
+        rates: &ClockRates,
+    ) {
         if header.payload_type != self.payload_type {
             self.payload_type = header.payload_type;
             let rate = rates.of(header.payload_type);
             if rate != self.rate {
                 self.rate = rate;
                 self.transit = None;
+                self.delays = None;
+                self.latest = None;
             }
         }
-        self.count(header.seq);
+        let is_in_sequence = self.count(header.seq);
         if let Some(rate) = self.rate {
             self.note_transit(header.timestamp, since_first_ns, rate);
+            if is_in_sequence {
+                self.note_delay(header, stamp, counter, rate);
+            }
         }
     }
 
+    fn note_delay(
+        &mut self,
+        header: &RtpHeader,
+        stamp: RawStamp,
+        counter: Option<&CounterReport>,
+        rate: u32,
+    ) {
+        self.codec = codec_of(header.payload_type).or(self.codec);
+        if let Some(before) = self.latest.replace(*header)
+            && before.seq.wrapping_add(1) == header.seq
+        {
+            let step = header.timestamp.wrapping_sub(before.timestamp);
+            if step.cast_signed() > 0 {
+                self.step = Some(self.step.map_or(step, |it| it.min(step)));
+            }
+        }
+        let first = || Transit::new(header.timestamp, stamp, rate);
+        let delays = self.delays.get_or_insert_with(first);
+        if let Some(variation) = delays.variation(header.timestamp, stamp, counter) {
+            self.variation.add(variation);
+        }
+    }
+
+    /// Speech or pictures of one packet, ns, where two packets in sequence tell it.
+    pub fn packet_ns(&self) -> Option<u64> {
+        let step = u64::from(self.step?);
+        Some(step * 1_000_000_000 / u64::from(self.rate?))
+    }
+
+    /// The codec, where payload types tell it.
+    pub fn codec(&self) -> Option<Codec> {
+        self.codec
+    }
+
     /// RFC 3550, A.1: a packet that jumps is not counted in the sequence; where the next one
-    /// follows it the sender has begun anew.
-    fn count(&mut self, seq: u16) {
+    /// follows it the sender has begun anew. Says whether it is a packet of the sequence, and no
+    /// copy.
+    fn count(&mut self, seq: u16) -> bool {
         let Some(greatest) = self.sequence.greatest_short() else {
-            self.sequence.add_short(seq);
-            return;
+            return self.sequence.add_short(seq).is_some();
         };
         let ahead = seq.wrapping_sub(greatest);
         if (MOST_LOST..=0_u16.wrapping_sub(MOST_LATE)).contains(&ahead) {
             if self.jumped_to != Some(seq) {
                 self.jumped += 1;
                 self.jumped_to = Some(seq.wrapping_add(1));
-                return;
+                return false;
             }
             self.restarts += 1;
             self.sequence.restart();
+            self.delays = None;
+            self.latest = None;
         }
         self.jumped_to = None;
-        self.sequence.add_short(seq);
+        self.sequence.add_short(seq).is_some()
     }
 
     /// RFC 3550, A.8, in integers as there: J += |D| − (J + 8)/16 with J times 16.
@@ -190,8 +272,13 @@ impl Rtp {
         Some(ns(self.jitter_16 as f64, rate))
     }
 
-    /// What is reported of it, where an arrival may be off by `bound_ns`.
-    pub fn report(&self, bound_ns: Option<u64>) -> (RtpFigures, Option<Jitter>) {
+    /// What is reported of it, where a time between neighbours may be off by `bound_ns`, and any
+    /// other by what `interval_bound` says of it.
+    pub fn report(
+        &self,
+        bound_ns: Option<u64>,
+        interval_bound: impl Fn(u64) -> Option<u64>,
+    ) -> RtpFound {
         let figures = RtpFigures {
             payload_type: self.payload_type,
             clock_hz: self.rate,
@@ -206,7 +293,14 @@ impl Rtp {
             // Both transits are rounded to units of the media's clock.
             bound_ns: bound_ns.map(|bound| bound + 1_000_000_000_u64.div_ceil(u64::from(rate))),
         });
-        (figures, jitter)
+        let variation = self
+            .rate
+            .and_then(|rate| transit::figures(&self.variation, rate, interval_bound));
+        RtpFound {
+            figures,
+            jitter,
+            variation,
+        }
     }
 }
 
@@ -231,7 +325,8 @@ mod tests {
         let rates = ClockRates::default();
         let mut rtp = Rtp::new(&header(0, 0), &rates);
         for (seq, timestamp, at_ns) in packets {
-            rtp.add(&header(*seq, *timestamp), *at_ns, &rates);
+            let stamp = RawStamp(at_ns.unsigned_abs());
+            rtp.add(&header(*seq, *timestamp), (*at_ns, stamp), None, &rates);
         }
         rtp
     }
@@ -258,11 +353,44 @@ mod tests {
         let ms = 1_000_000;
         let found = rtp(&[(0, 0, 0), (1, 160, 30 * ms), (2, 320, 50 * ms)]);
         assert_eq!(found.jitter_16, 80 - ((80 + 8) >> 4));
-        let (figures, jitter) = found.report(Some(100));
-        let jitter = jitter.unwrap();
-        assert_eq!((figures.clock_hz, jitter.n), (Some(8_000), 2));
+        let reported = found.report(Some(100), Some);
+        let jitter = reported.jitter.unwrap();
+        assert_eq!((reported.figures.clock_hz, jitter.n), (Some(8_000), 2));
         assert_eq!(jitter.max_ns, 80.0 / 16.0 * 125_000.0);
         assert_eq!(jitter.bound_ns, Some(125_100));
+    }
+
+    /// The second packet is 10 ms late, the third is not in sequence, the fourth comes twice.
+    #[test]
+    fn a_packet_of_voice_has_a_length_and_a_variation() {
+        let ms = 1_000_000;
+        let packets = [
+            (0, 0, 0),
+            (1, 160, 30 * ms),
+            (20_000, 99, 31 * ms),
+            (2, 320, 40 * ms),
+            (2, 320, 90 * ms),
+            (3, 800, 100 * ms),
+        ];
+        let found = rtp(&packets);
+        assert_eq!(found.packet_ns(), Some(20_000_000));
+        assert_eq!(found.codec(), Some(Codec::G729a));
+        let variation = found.report(None, Some).variation.unwrap();
+        assert_eq!(
+            (variation.n, variation.min_ns, variation.max_ns),
+            (4, 0, 10_000_000)
+        );
+        // That of 30 s, three roundings and one unit of the media's clock.
+        assert_eq!(variation.bound_ns, Some(30_000_000_000 + 3 + 125_000));
+        // After a restart the delays begin anew.
+        let again = [
+            (0, 0, 0),
+            (1, 160, 20 * ms),
+            (9_000, 7, 90 * ms),
+            (9_001, 167, 110 * ms),
+        ];
+        let variation = rtp(&again).report(None, Some).variation.unwrap();
+        assert_eq!((variation.n, variation.max_ns), (3, 0));
     }
 
     #[test]
@@ -277,7 +405,7 @@ mod tests {
         let steps = [0, 1, 20_000, 2, 3, 40_000, 40_001, 40_002];
         let packets: Vec<_> = steps.iter().map(|seq| (*seq, 0, 0)).collect();
         let (loss, _) = rtp(&packets).sequence.report();
-        let (figures, _) = rtp(&packets).report(None);
+        let figures = rtp(&packets).report(None, |_| None).figures;
         assert_eq!((figures.jumped, figures.restarts), (2, 1));
         assert_eq!((loss.received, loss.lost), (6, 0));
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub use super::account::{Account, Evicted};
 use tscap_results::envelope::Envelope;
 pub use tscap_statistics::Bin;
-use tscap_statistics::Summary;
+use tscap_statistics::{Summary, Voice};
 use tscap_streams::DelayBasis;
 
 /// Version of the object.
@@ -206,9 +206,22 @@ pub struct FlowReport {
     /// What RTP says besides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtp: Option<RtpFigures>,
+    /// Of RTP whose clock is known: how much longer a packet took than the fastest one of the
+    /// last 10 to 30 s, by arrivals less times of sampling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variation: Option<Figures>,
+    /// Of a stream whose codec is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voice: Option<VoiceFigures>,
     /// Of TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmissions: Option<Retransmissions>,
+    /// Of UDP that is or may be QUIC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quic: Option<QuicFigures>,
+    /// Round trips of TCP and QUIC, without a peer that measures; one for each way to find them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub round_trips: Vec<RoundTrip>,
     /// How many inter-arrival times lie in which range; of the flows that come first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<Bin>,
@@ -372,6 +385,95 @@ pub struct Retransmissions {
     /// Gaps in the bytes that were forgotten, since there were more than 8 at a time: what
     /// fills them later counts as seen again.
     pub gaps_forgotten: u64,
+}
+
+/// Voice quality by the E-model (ITU-T G.107).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VoiceFigures {
+    /// The quality, and what it comes from.
+    #[serde(flatten)]
+    pub voice: Voice,
+    /// Where the delay of the path comes from.
+    pub path: PathDelay,
+}
+
+/// Where the one-way delay of a path comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PathDelay {
+    /// It was measured, with a bound.
+    Measured,
+    /// It was given (--voice-delay).
+    Given,
+    /// It is not known: 0 stands for it, and the quality is no better than this.
+    Unknown,
+}
+
+/// Round trips, found in one way.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoundTrip {
+    /// In which way.
+    pub by: RoundTripBy,
+    /// The times.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// How round trips are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoundTripBy {
+    /// From a packet of this flow where it is stamped to the receiver, and back by the
+    /// acknowledgement of just its bytes. Packets that are sent again, and those behind a gap,
+    /// are left out.
+    Acknowledgement,
+    /// The same by the timestamps option (RFC 7323): to the first echo of a packet's TSval.
+    Timestamps,
+    /// From one end to the other and back, by QUIC's spin bit (RFC 9000, section 17.4): from one
+    /// change of its value to the next.
+    SpinBit,
+}
+
+/// What QUIC says in the clear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuicFigures {
+    /// Why the flow is taken for QUIC.
+    pub known_by: QuicSign,
+    /// Datagrams that begin with a short header (1-RTT).
+    pub short_packets: u64,
+    /// What the spin bit does.
+    pub spin: SpinBit,
+    /// Changes of the spin bit that were left out, since they came so soon after the one before
+    /// that packets have changed places.
+    pub reordered_edges: u64,
+}
+
+/// Why a flow is taken for QUIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuicSign {
+    /// A long header of version 1 or 2 was seen.
+    LongHeader,
+    /// By UDP port 443 and the first bits of its datagrams: it may be another protocol.
+    #[serde(rename = "port_443")]
+    Port443,
+}
+
+/// What the spin bit of a direction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpinBit {
+    /// It changes once in a round trip.
+    Spins,
+    /// It has one value: an endpoint does not take part.
+    Constant,
+    /// Its values can't be told from random ones by packet: an endpoint does not take part, or
+    /// there are about two packets in a round trip.
+    Random,
+    /// It has changed, and there are too few packets to tell, or too few changes for a time.
+    Undecided,
+    /// No packet has one.
+    Unseen,
 }
 
 /// An interval of time.

@@ -2,11 +2,13 @@
 
 mod documents;
 mod layers;
+mod round_trips;
+
 use std::path::Path;
 use std::process::Command;
 
 use etherparse::PacketBuilder;
-use tscap_flows::schema::{FlowReport, Quality};
+use tscap_flows::schema::{FlowReport, PathDelay, Quality};
 use tscap_report::saved::Saved;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::{Capture, capture_on, generate_on, qos_on};
@@ -118,6 +120,11 @@ fn scripted_loss_copies_and_swaps_are_told_exactly() {
         let loss = two.loss.expect("numbers");
         assert_eq!((two.packets, loss.lost, loss.duplicates), (100, 0, 0));
         assert_eq!(one.jitter.expect("a clock").n, 96);
+        let voice = one.voice.expect("a codec");
+        assert_eq!(voice.path, PathDelay::Unknown);
+        assert!((voice.voice.lost_percent - 4.0).abs() < 1e-9, "{voice:?}");
+        let better = two.voice.expect("a codec").voice;
+        assert!(better.r > voice.voice.r && better.mos > voice.voice.mos);
         let gap = one.inter_arrival.expect("several packets");
         assert!(gap.n == 96 && gap.bound_ns.is_some(), "{gap:?}");
         // The one that has lost comes first.
@@ -131,7 +138,8 @@ fn streams_have_delays_with_a_bound() {
     let Some(_lock) = root() else { return };
     let bench = Bench::new("qos-gen");
     let live = qos_on(&bench.rx)
-        .with(["--flow", "gen", "-Q", "in", "udp src portrange 49152-49153"])
+        .with(["--flow", "gen", "-Q", "in", "--voice-codec", "g711"])
+        .with(["udp src portrange 49152-49153"])
         .ready();
     let sent = generate_on(&bench.tx)
         .with(["--rate", "3k", "--flows", "3", "-c", "1500"])
@@ -151,6 +159,9 @@ fn streams_have_delays_with_a_bound() {
         let (pdv, ipdv) = (flow.pdv.expect("delays"), flow.ipdv.expect("neighbours"));
         assert_eq!((pdv.n, pdv.min_ns), (500, 0));
         assert_eq!(ipdv.figures.n, 499);
+        let voice = flow.voice.expect("a codec");
+        assert_eq!(voice.path, PathDelay::Measured);
+        assert!((voice.voice.path_ms - delay.min_ns as f64 / 1e6).abs() < 1e-6);
         assert_eq!(ipdv.tsc_pairs + ipdv.tai_pairs, 499);
     }
 }

@@ -90,6 +90,8 @@ impl InFile<'_> {
         };
         let delays = self.of.clock.delay_basis(self.of.interface.tscap.is_some());
         let counter = self.counter().filter(|_| why_not_raw.is_none());
+        // A file has no more than 65,536 interfaces: those behind share the last places.
+        let first_place = u16::try_from(2 * index).unwrap_or(u16::MAX - 1);
         let clock = |direction: Direction| PlaceClock {
             place: Place {
                 interface: name.clone(),
@@ -99,13 +101,13 @@ impl InFile<'_> {
                 streams: None,
             },
             counter,
+            opposite: Some(first_place + u16::from(direction == Direction::In)),
         };
         let source = Source {
             is_ethernet: self.of.interface.linktype == DataLink::ETHERNET,
             is_raw: why_not_raw.is_none(),
             clock: self.of.clock.clone(),
-            // A file has no more than 65,536 interfaces: those behind share the last places.
-            first_place: u16::try_from(2 * index).unwrap_or(u16::MAX - 1),
+            first_place,
         };
         (source, [Direction::In, Direction::Out].map(clock))
     }

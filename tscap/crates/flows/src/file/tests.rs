@@ -18,6 +18,7 @@ use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use serde::Serialize;
 
 use super::*;
+use crate::VoiceOptions;
 use crate::fixtures::{rtp, udp};
 use crate::rtp::ClockRates;
 use crate::schema::FlowBy;
@@ -130,6 +131,7 @@ fn plan(by: FlowBy) -> FilePlan {
             looks_inside: false,
             max_flows: 100,
             rates: ClockRates::default(),
+            voice: VoiceOptions::default(),
         },
         sort: SortOrder::Packets,
         top: 10,

@@ -95,7 +95,10 @@ impl LivePlan {
         let points = AttachedPoints::attach(self, &interfaces, &session.loaded).await?;
         let draining = session.drain(points, |points, beginning| {
             let places = points.all.iter();
-            let places = places.map(|point| place_of(point, beginning.path));
+            let places = places.map(|point| PlaceClock {
+                opposite: points.opposite(point),
+                ..place_of(point, beginning.path)
+            });
             let shown = Shown {
                 top: self.top,
                 sort: self.sort,
@@ -138,6 +141,7 @@ fn place_of(point: &Point, path: StampPath) -> PlaceClock {
             streams: None,
         },
         counter: None,
+        opposite: None,
     }
 }
 

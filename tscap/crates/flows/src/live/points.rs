@@ -128,6 +128,15 @@ impl AttachedPoints {
         Ok(())
     }
 
+    /// Index of the program that stamps the same interface's packets of the other direction.
+    pub fn opposite(&self, point: &Point) -> Option<u16> {
+        let mut all = (0..).zip(&self.all);
+        let found = all.find(|(_, it)| {
+            it.slot.interface() == point.slot.interface() && it.direction != point.direction
+        });
+        found.map(|(index, _)| index)
+    }
+
     /// The slots, in the order of the programs.
     pub fn slots(&self) -> Vec<Slot> {
         self.all.iter().map(|point| point.slot).collect()

@@ -51,7 +51,8 @@ fn tcp_says_its_bytes_also_where_they_are_cut() {
         let segment = Segment {
             seq: 77,
             payload: 100,
-            is_syn: false,
+            ack: Some(1),
+            ..Segment::default()
         };
         assert_eq!(found.carries, Carries::Tcp(segment));
     }

@@ -4,15 +4,18 @@ use crate::words::{LEAST, NOTHING, Unit, maybe, number, time};
 use tscap_base::text::escaped::escaped;
 use tscap_base::text::numbers::{counted, grouped};
 use tscap_base::text::table::{Side, Table, row};
-use tscap_flows::schema::{Figures, FlowReport, Ipdv};
+use tscap_flows::schema::{
+    Figures, FlowReport, Ipdv, PathDelay, QuicFigures, QuicSign, RoundTripBy, SpinBit, VoiceFigures,
+};
 
 /// Widths of the columns of a flow's figures, and their heads.
-const COLUMNS: [(&str, usize); 8] = [
-    ("packets", 10),
-    ("Mbit/s", 8),
+const COLUMNS: [(&str, usize); 9] = [
+    ("packets", 9),
+    ("Mbit/s", 7),
     ("gap", 9),
     ("jitter", 9),
     ("delay", 9),
+    ("rtt", 8),
     ("lost", 8),
     ("copies", 6),
     ("late", 6),
@@ -41,6 +44,7 @@ pub(super) fn flow_lines(flow: &FlowReport) -> [String; 2] {
         mean(flow.inter_arrival),
         maybe(flow.jitter.map(|jitter| jitter.last_ns), time),
         mean(flow.delay),
+        maybe(round_trip(flow), time),
         lost,
         maybe(flow.loss.map(|loss| loss.duplicates), grouped),
         maybe(flow.reordering.map(|it| it.reordered), grouped),
@@ -49,6 +53,12 @@ pub(super) fn flow_lines(flow: &FlowReport) -> [String; 2] {
     let cells = cells.iter().zip(widths);
     let cells = cells.map(|(cell, width)| (cell.as_str(), width, Side::Right));
     [name(flow), row(cells, SPACE)]
+}
+
+/// The median round trip, of few the mean, in the first of the ways that have one.
+pub(super) fn round_trip(flow: &FlowReport) -> Option<f64> {
+    let figures = flow.round_trips.first()?.figures;
+    Some(figures.p50_ns.map_or(figures.mean_ns, |ns| ns as f64))
 }
 
 /// A flow's name with its VLAN tags, and what became of it.
@@ -129,6 +139,7 @@ pub(super) fn sentences(flow: &FlowReport) -> Vec<String> {
         }
         sentences.push(sentence);
     }
+    sentences.extend(flow.quic.as_ref().map(quic));
     if let Some(again) = flow.retransmissions.filter(|again| again.segments > 0) {
         sentences.push(format!(
             "seen again: {} in {}",
@@ -158,6 +169,88 @@ fn intervals(ipdv: Ipdv) -> String {
             grouped(tai)
         ),
     }
+}
+
+/// Voice quality with all that it is based on.
+pub(super) fn voice(figures: &VoiceFigures) -> String {
+    let voice = &figures.voice;
+    let path = match figures.path {
+        PathDelay::Measured => "measured",
+        PathDelay::Given => "as given",
+        PathDelay::Unknown => "not known: --voice-delay",
+    };
+    format!(
+        "voice: R {}, MOS {} (ITU-T G.107), {}; lost {} %, late {} %, burst ratio {}; mouth to ear \
+         {} ms = packet {} + codec {} + path {} ({path}) + buffer {}",
+        number(voice.r),
+        number(voice.mos),
+        voice.codec.name(),
+        number(voice.lost_percent),
+        number(voice.late_percent),
+        number(voice.burst_ratio),
+        number(voice.mouth_to_ear_ms),
+        number(voice.packet_ms),
+        number(voice.algorithm_ms),
+        number(voice.path_ms),
+        number(voice.playout_ms),
+    )
+}
+
+fn quic(figures: &QuicFigures) -> String {
+    let sign = match figures.known_by {
+        QuicSign::LongHeader => "QUIC",
+        QuicSign::Port443 => "QUIC by its port, or another protocol",
+    };
+    let spin = match figures.spin {
+        SpinBit::Spins => "its spin bit spins",
+        SpinBit::Constant => "no round trip: its spin bit has one value",
+        SpinBit::Random => "no round trip: its spin bit can't be told from a random one",
+        SpinBit::Undecided => {
+            "no round trip: too few packets to tell its spin bit from a random one"
+        }
+        SpinBit::Unseen => "no round trip: no packet with a short header",
+    };
+    let mut sentence = format!("{sign}; {spin}");
+    if figures.reordered_edges > 0 {
+        let edges = counted(figures.reordered_edges, "change");
+        sentence += &format!("; {edges} left out: packets had changed places");
+    }
+    sentence
+}
+
+/// Round trips of a flow, in each way that has some, or the variation of its delay: a row in the
+/// unit that fits its median.
+pub(super) fn quantiles(flow: &FlowReport, title: impl Into<String>) -> Option<Table> {
+    let trips = flow.round_trips.iter().map(|trip| {
+        let by = match trip.by {
+            RoundTripBy::Acknowledgement => "data to ACK",
+            RoundTripBy::Timestamps => "timestamps",
+            RoundTripBy::SpinBit => "spin bit",
+        };
+        (by, trip.figures)
+    });
+    let variation = flow.variation.map(|figures| ("variation", figures));
+    let rows = variation.into_iter().chain(trips).map(|(name, figures)| {
+        let middle = figures.p50_ns.map_or(figures.mean_ns, |ns| ns as f64);
+        let unit = Unit::fitting(middle, LEAST);
+        let of = |ns: Option<i64>| maybe(ns, |ns| unit.figure(ns as f64));
+        vec![
+            format!("{name}, {}", unit.name),
+            grouped(figures.n),
+            of(Some(figures.min_ns)),
+            of(figures.p50_ns),
+            of(figures.p90_ns),
+            of(figures.p99_ns),
+            of(Some(figures.max_ns)),
+            maybe(figures.bound_ns, |ns| time(ns as f64)),
+        ]
+    });
+    let first = match flow.variation {
+        Some(_) => "time",
+        None => "round trip",
+    };
+    let head = [first, "n", "min", "median", "p90", "p99", "max", "±"];
+    Table::figures(title, &head, rows.collect::<Vec<_>>()).if_any()
 }
 
 /// Times of a flow, each with its number and bound: a row in the unit that fits its median.

@@ -87,6 +87,12 @@ fn flow(document: &mut Document, shown: Shown, flow: &FlowReport) {
     document.add(shown, Section::Titled(lines::name(flow), sentences));
     let times = lines::times(flow, "").map(|times| Section::Under(INDENTED, times));
     document.add_all(shown, times);
+    let quantiles = lines::quantiles(flow, "").map(|table| Section::Under(INDENTED, table));
+    document.add_all(shown, quantiles);
+    if let Some(figures) = &flow.voice {
+        let voice = vec![lines::voice(figures)];
+        document.add(shown, Section::Sentences(INDENTED, voice));
+    }
 }
 
 #[cfg(test)]

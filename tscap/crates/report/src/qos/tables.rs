@@ -1,6 +1,6 @@
 //! The flows beside each other, the account, and how it was measured.
 
-use super::lines::name;
+use super::lines::{name, round_trip};
 use crate::facts::facts;
 use crate::table::Table;
 use crate::words::{NOTHING, maybe, number, time};
@@ -184,6 +184,9 @@ pub(super) fn flows(quality: &Quality) -> Option<Table> {
             maybe(flow.inter_arrival.map(|it| it.sd_ns), time),
             maybe(flow.jitter.map(|it| it.last_ns), time),
             maybe(flow.delay.map(|it| it.mean_ns), time),
+            maybe(round_trip(flow), time),
+            maybe(flow.voice.map(|it| it.voice.r), number),
+            maybe(flow.voice.map(|it| it.voice.mos), number),
             maybe(flow.loss.map(|it| it.lost), grouped),
             maybe(flow.loss.map(|it| it.loss_periods), grouped),
             maybe(flow.loss.map(|it| it.duplicates), grouped),
@@ -201,6 +204,9 @@ pub(super) fn flows(quality: &Quality) -> Option<Table> {
         "its sd",
         "jitter",
         "delay",
+        "round trip",
+        "R",
+        "MOS",
         "lost",
         "periods",
         "copies",

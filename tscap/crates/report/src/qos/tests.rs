@@ -6,8 +6,8 @@ use crate::saved::Saved;
 use tscap_clock::StampPath;
 use tscap_flows::FlowOptions;
 use tscap_flows::file::{FilePlan, measure_file};
-use tscap_flows::fixtures::{nothing, streams};
-use tscap_flows::schema::{FlowBy, SortOrder};
+use tscap_flows::fixtures::{nothing, streams, with_quic};
+use tscap_flows::schema::{FlowBy, SortOrder, SpinBit};
 use tscap_streams::fixtures::Headers;
 use tscap_streams::fixtures::capture::{Capture, NOW, TAI_OFFSET_S, stream};
 
@@ -43,6 +43,53 @@ fn the_text_fits_a_terminal_and_says_each_figure() {
     ] {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(said), "{said}\n{text}");
+    }
+}
+
+#[test]
+fn voice_and_round_trips_are_told_with_what_they_are_based_on() {
+    let quality = with_quic();
+    let text = document(&quality).text(Layout::WHOLE_THERE);
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 79),
+        "{text}"
+    );
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in [
+        "voice: R ",
+        "(ITU-T G.107), G.729A; lost 4.00 %, late 0.00 %, burst ratio 1.92; mouth to ear 45.0 ms = \
+         packet 20.0 + codec 5.00 + path 0.00 (not known: --voice-delay) + buffer 20.0",
+        "round trip n min median p90 p99 max ±",
+        "data to ACK, ms 97 0.001 20.0 – – 80.0 80.0 µs",
+        "timestamps, ms 97",
+        "time n min median p90 p99 max ±",
+        "variation, ms 97",
+        "QUIC by its port, or another protocol; its spin bit spins; 2 changes left out",
+        "spin bit, ms 97",
+    ] {
+        assert!(words.contains(said), "{said}\n{text}");
+    }
+    let page = document(&quality).page();
+    for column in ["round trip", "R", "MOS"] {
+        let head = format!("<th scope=\"col\">{column}</th>");
+        assert!(page.contains(&head), "{column}");
+    }
+    for (spin, said) in [
+        (SpinBit::Constant, "has one value"),
+        (SpinBit::Random, "can't be told from a random one"),
+        (SpinBit::Undecided, "too few packets"),
+        (SpinBit::Unseen, "no packet with a short header"),
+    ] {
+        let mut quality = quality.clone();
+        let quic = &mut quality.flows[2];
+        quic.round_trips.clear();
+        quic.quic.as_mut().expect("QUIC").spin = spin;
+        let text = document(&quality).text(Layout::WHOLE);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains("no round trip: ") && words.contains(said),
+            "{text}"
+        );
     }
 }
 
@@ -95,6 +142,18 @@ fn what_was_written_is_read_back() {
         panic!("{written}");
     };
     assert_eq!(*read, streams());
+    let written = serde_json::to_string(&with_quic()).unwrap();
+    let Saved::Quality(read) = Saved::from_json(&written).unwrap() else {
+        panic!("{written}");
+    };
+    assert_eq!(*read, with_quic());
+    for name in [
+        "\"by\":\"spin_bit\"",
+        "\"codec\":\"g729a\"",
+        "\"known_by\":\"port_443\"",
+    ] {
+        assert!(written.contains(name), "{name}: {written}");
+    }
 }
 
 /// What became of the streams of `tscap gen` in a file.
@@ -120,6 +179,7 @@ fn what_a_stream_says_is_told() {
             looks_inside: false,
             max_flows: 10,
             rates: Default::default(),
+            voice: Default::default(),
         },
         sort: SortOrder::Packets,
         top: 10,
