@@ -276,7 +276,7 @@ impl<T> Alignment<T> {
     /// The delays each way of an exchange.
     fn align(&self, held: &Held<T>) -> Aligned {
         let exchange = &held.exchange;
-        let [sent, received] = exchange.own_real.map(|it| i128::from(it.0));
+        let sent = i128::from(exchange.own_real[0].0);
         let by_utc = exchange.utc_bound_ns.map(|ns| Around {
             low: sent - i128::from(ns),
             high: sent + i128::from(ns),
@@ -303,9 +303,10 @@ impl<T> Alignment<T> {
             (AlignBy::Utc, _) | (_, None) => around.middle(),
             (_, Some(guess)) => i128::from(guess.0).clamp(around.low, around.high),
         };
-        let [arrived, left] = exchange.peer.map(|it| i128::from(it.0));
+        let arrived = i128::from(exchange.peer[0].0);
         let forward_ns = arrived - guess;
-        let back_ns = (received - sent) - (left - arrived) - forward_ns;
+        // By the stamps: the wall clock may be set meanwhile.
+        let back_ns = i128::from(exchange.round_trip_ns(held.rate)) - forward_ns;
         // The peer's clock tells a part of either.
         let drift_ns = share_up(forward_ns.abs().max(back_ns.abs()), self.max_drift_ppb);
         Aligned::Known(OneWay {

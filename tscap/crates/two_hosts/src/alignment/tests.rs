@@ -373,3 +373,39 @@ fn an_asymmetry_that_somebody_vouches_for_bounds_the_alignment() {
     let last = *found.bounds.last().unwrap();
     assert!(last < 12 * US, "{last}");
 }
+
+/// This host's wall clock is set while a packet is on its way: its stamps go on.
+#[test]
+fn a_step_of_the_own_clock_is_in_no_delay() {
+    let mut alignment = Alignment::new(AlignBy::Exchange, 100_000, None);
+    let mut found = Vec::new();
+    for turn in 0..200 {
+        let sent = S + turn * 10 * MS;
+        let (is_set, after) = (turn >= 100, 7 * S);
+        let real = |at: u64, is_set: bool| RealNs(EPOCH + at + if is_set { after } else { 0 });
+        let exchange = Exchange {
+            own: [RawStamp(sent), RawStamp(sent + 100 * US)],
+            own_real: [real(sent, is_set), real(sent + 100 * US, turn >= 99)],
+            peer: [
+                RealNs(EPOCH + sent + 40 * US),
+                RealNs(EPOCH + sent + 50 * US),
+            ],
+            own_error_ns: 5,
+            peer_error_ns: 5,
+            utc_bound_ns: None,
+        };
+        let tell = &mut |(), _: &Exchange, aligned: Aligned| found.push(aligned);
+        alignment.take(exchange, NsPerCycle::ONE, (), tell);
+    }
+    alignment.finish(&mut |(), _: &Exchange, aligned: Aligned| found.push(aligned));
+    assert_eq!(found.len(), 200);
+    for aligned in found {
+        let Aligned::Known(way) = aligned else {
+            panic!("{aligned:?}");
+        };
+        let bound = way.alignment_ns + 20;
+        assert!(way.forward_ns.abs_diff(40_000) <= bound, "{way:?}");
+        assert!(way.back_ns.abs_diff(50_000) <= bound, "{way:?}");
+    }
+    assert_eq!(alignment.changes(), 0);
+}
