@@ -15,6 +15,7 @@ use tscap_protocol::{ErrorEstimate, Mode, Request, TimeFormat, Timestamp};
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::{Capture, Plan, delay};
 use tscap_testkit::finished::Finished;
+use tscap_testkit::wait::until;
 
 const PORT: u16 = 8_620;
 /// Longest that a reply is waited for.
@@ -83,8 +84,9 @@ fn outcome(said: &Value, name: &str) -> u64 {
 
 /// A socket of the sending end that speaks to the reflector.
 fn client(bench: &Bench, local: &str, peer: &str) -> UdpSocket {
-    let socket = bench.tx.netns.enter(|| UdpSocket::bind(local));
-    let socket = socket.unwrap_or_else(|error| panic!("bind {local}: {error}"));
+    // A child of another test may have the socket of before for a moment longer.
+    let bind = || UdpSocket::bind(local).ok();
+    let socket = bench.tx.netns.enter(|| until(local, LIMIT, bind));
     socket.set_read_timeout(Some(LIMIT)).expect("a time limit");
     socket.connect(peer).expect("connect");
     socket

@@ -11,8 +11,9 @@ use tscap_clock::RealNs;
 use tscap_protocol::{ErrorEstimate, Mode, Reply, Request, TimeFormat, Timestamp};
 use tscap_testkit::bench::Bench;
 use tscap_testkit::root::root;
+use tscap_testkit::wait::until;
 
-use super::{PORT, bed, session, to};
+use super::{LIMIT, PORT, bed, session, to};
 
 const MODE: Mode = Mode::Unauthenticated;
 
@@ -49,8 +50,12 @@ struct Peer {
 
 impl Peer {
     fn start(bench: &Bench, script: Script) -> Self {
-        let socket = bench.rx.netns.enter(|| UdpSocket::bind(("10.9.0.2", PORT)));
-        let socket = socket.expect("a socket");
+        // A child of another test may have the socket of before for a moment longer.
+        let bind = || UdpSocket::bind(("10.9.0.2", PORT)).ok();
+        let socket = bench
+            .rx
+            .netns
+            .enter(|| until("the port to be free", LIMIT, bind));
         let wait = Duration::from_millis(20);
         socket.set_read_timeout(Some(wait)).expect("a time limit");
         let stop = Arc::new(AtomicBool::new(false));
