@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tscap_statistics::Summary;
+use tscap_statistics::{Summary, Voice};
 
 use super::Delays;
 
@@ -40,6 +40,10 @@ pub struct PeerSession {
     pub forward_variation: Option<Variation>,
     /// The same back.
     pub back_variation: Option<Variation>,
+    /// Voice quality there by the E-model (ITU-T G.107): of a call whose packets meet what those of
+    /// the session have met; null where delays there are not known.
+    #[serde(default)]
+    pub voice: Option<Voice>,
     /// The slowest round trip that no packet is missing behind, ns: replies that came later are
     /// late.
     pub wait_ns: u64,

@@ -63,6 +63,7 @@ fn add_brief_text(document: &mut Document, measurements: &[&Measurement]) {
         let mut said = sessions::account(session);
         said.extend(sessions::variation(session));
         said.extend(sessions::clocks(session).into_iter().take(1));
+        said.extend(sessions::voice(session));
         document.add_all(
             Shown::Brief,
             [Section::Gap, Section::Sentences(FLUSH, said)],
@@ -129,6 +130,7 @@ fn session_parts(session: &PeerSession) -> impl Iterator<Item = (String, Vec<Str
     let parts = [
         ("Packets".to_owned(), sessions::account(session)),
         ("Variation".to_owned(), sessions::variation(session)),
+        ("Voice".to_owned(), sessions::voice(session)),
         ("Clocks".to_owned(), sessions::clocks(session)),
     ];
     parts.into_iter().filter(|(_, said)| !said.is_empty())

@@ -1,6 +1,7 @@
 //! Sessions between two hosts: what became of the packets, how delays vary, and what the clocks
 //! of both hosts were aligned by.
 
+use crate::words::number;
 use tscap_base::text::numbers::{counted, grouped, span};
 use tscap_delay::schema::{Delays, PeerSession, SessionAccount, Variation};
 
@@ -91,6 +92,28 @@ fn varies(name: &str, variation: &Variation) -> String {
         span(spread),
         span(variation.bound_ns)
     )
+}
+
+/// The quality of a call that meets what the packets have met.
+pub(super) fn voice(session: &PeerSession) -> Vec<String> {
+    let quality = session.voice.as_ref().map(|it| {
+        format!(
+            "a call there: R {}, MOS {} (ITU-T G.107), {} in packets of {} ms; lost {} %, late {} %; \
+             mouth to ear {} ms = packet {} + codec {} + path {} + buffer {}",
+            number(it.r),
+            number(it.mos),
+            it.codec.name(),
+            number(it.packet_ms),
+            number(it.lost_percent),
+            number(it.late_percent),
+            number(it.mouth_to_ear_ms),
+            number(it.packet_ms),
+            number(it.algorithm_ms),
+            number(it.path_ms),
+            number(it.playout_ms),
+        )
+    });
+    quality.into_iter().collect()
 }
 
 /// What the delays each way are known by.

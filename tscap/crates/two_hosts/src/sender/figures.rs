@@ -1,11 +1,13 @@
 //! What is made of the exchanges of a session.
 
 use tscap_clock::RawStamp;
-use tscap_delay::schema::{AlignmentReport, PeerClock, PeerSession};
+use tscap_delay::schema::{AlignmentReport, PeerClock, PeerSession, SessionAccount};
 use tscap_delay::{DelayRecorder, Latest, Matched};
 use tscap_protocol::{ErrorEstimate, TimeFormat, Timestamp};
 use tscap_session::Times;
-use tscap_statistics::Distribution;
+use tscap_statistics::{
+    Codec, DelayVariation, Distribution, Summary, Voice, VoicePath, burst_ratio,
+};
 
 use super::exchanges::{Answered, Exchanges};
 use super::plan::{FREE_PPB, STEERED_PPB, SenderPlan};
@@ -209,9 +211,12 @@ impl Figures {
         let delays = self.delays;
         let bounds = delays.alignment_ns.summary();
         let [forward_variation, back_variation] = self.variations.map(VariationRecorder::finish);
+        let account = self.exchanges.finish(sent);
+        let forward = delays.forward.finish(Some(delays.bound_ns));
         PeerSession {
             size: self.size,
-            account: self.exchanges.finish(sent),
+            voice: forward.as_ref().map(|it| voice(&it.summary, &account)),
+            account,
             peer_clock: self.peer_clock,
             alignment: AlignmentReport {
                 by: self.by.name().to_owned(),
@@ -228,7 +233,7 @@ impl Figures {
                 unaligned: delays.unaligned,
             },
             round_trip: delays.round_trip.finish(Some(delays.stamps_ns)),
-            forward: delays.forward.finish(Some(delays.bound_ns)),
+            forward,
             back: delays.back.finish(Some(delays.bound_ns)),
             forward_variation,
             back_variation,
@@ -276,6 +281,27 @@ impl Delays {
             .max(way.alignment_ns.saturating_add(stamps_ns));
         self.peer_ahead_ns = Some(way.peer_ahead_ns);
     }
+}
+
+/// Speech of a packet of voice, ns: what most senders of G.711 put into one.
+const VOICE_PACKET_NS: u64 = 20_000_000;
+
+/// The quality of a call by G.711 with concealment, whose packets take as long and are lost as those
+/// that were sent. Packets that may have been lost there count as lost.
+fn voice(forward: &Summary, account: &SessionAccount) -> Voice {
+    let over = |ns: i64| ns.saturating_sub(forward.min).unsigned_abs();
+    let lost = account.lost_forward + account.undecided;
+    let path = VoicePath {
+        delay_ns: forward.min.max(0).unsigned_abs(),
+        variation: DelayVariation {
+            p99_ns: forward.p99.map(over),
+            p99_9_ns: forward.p99_9.map(over),
+            max_ns: over(forward.max),
+        },
+        loss_ratio: lost as f64 / account.sent.max(1) as f64,
+        burst_ratio: burst_ratio(lost, account.loss_periods, account.sent),
+    };
+    Voice::of(Codec::G711Plc, VOICE_PACKET_NS, &path)
 }
 
 fn told_by(error: ErrorEstimate) -> PeerClock {

@@ -237,6 +237,7 @@ impl SenderPlan {
             back: None,
             forward_variation: None,
             back_variation: None,
+            voice: None,
             wait_ns: u64::try_from(self.wait.as_nanos()).unwrap_or(u64::MAX),
         }
     }
