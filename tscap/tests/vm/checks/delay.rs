@@ -24,7 +24,7 @@ fn measure(guest: &Guest, options: &str, ping: &str) -> Measurement {
     let line = [
         &[TSCAP, "delay"],
         &options[..],
-        &["--window", "100ms", "--json"],
+        &["--window", "500ms", "--json"],
     ]
     .concat();
     let running = guest.start(&line).ready();

@@ -270,7 +270,7 @@ pub fn sent(rig: &Rig) {
         assert_eq!((summary.written, summary.clock.path.as_str()), (50, path));
         let read = guest.must(&[TSCAP, "qos", "-v", "--flow", "gen", "/tmp/out.pcapng"]);
         assert!(read.contains("50 packets = 50 in 1 flow"), "{read}");
-        assert!(read.contains("lost 0 of 50 (0 %)"), "{read}");
+        assert!(read.contains("lost 0 of 50 ("), "{read}");
     }
 }
 
