@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tscap_base::failure::{Context as _, Failure, Hint as _};
-use tscap_capture::Event;
+use tscap_capture::{Event, check};
 use tscap_live::Scope;
 use tscap_protocol::SyncSource;
 use tscap_sources::stamping::{self, End, SendTimes, Stamping};
@@ -68,6 +68,7 @@ impl ServePlan {
     /// # Errors
     /// What was tried, why it failed and what to do next. Nothing stays attached.
     pub async fn start(&self, on_event: &mut dyn FnMut(Event)) -> Result<Serving, Failure> {
+        check::check_privileges()?;
         let port = self.policy.port;
         let send_times = SendTimes::of([(port, End::Reflector)]).expect("one port");
         let stamping = Stamping {
