@@ -135,6 +135,23 @@ impl Request {
 }
 
 impl Reply {
+    /// Whether a payload is a reply, and no request: its fields that a request has not are all
+    /// there, and what must be zero between them is. Padding of chance looks so once in 2^40.
+    pub fn is_one(payload: &[u8], mode: Mode) -> bool {
+        let fields = mode.reply();
+        let Ok(reply) = Self::parse(payload, mode) else {
+            return false;
+        };
+        let times = [reply.received, reply.sender_timestamp];
+        let between = fields.sender_error + 2..fields.ttl;
+        let behind = fields.ttl + 1..fields.ttl + 4;
+        let zeros = [between, behind].into_iter().flatten();
+        !times.contains(&Timestamp::NONE)
+            && ErrorEstimate::from_bits(reply.sender_error).is_some()
+            && reply.sender_ttl > 0
+            && zeros.into_iter().all(|at| payload[at] == 0)
+    }
+
     /// Reads the beginning of a UDP payload.
     ///
     /// # Errors

@@ -106,6 +106,10 @@ impl Reflector {
         self.admit(arrival, at)?;
         let packet = arrival.packet;
         let (mode, length) = self.shape(packet)?;
+        // Of a reflector at any port: whoever forges a source would have two answer each other.
+        if Reply::is_one(packet, mode) {
+            return Err(Outcome::FromReflector);
+        }
         let buffer = &mut reply[..length];
         buffer[..packet.len()].copy_from_slice(packet);
         buffer[packet.len()..].fill(0);

@@ -263,27 +263,57 @@ fn more_than_the_budget_is_not_answered() {
     assert!(again.is_ok());
 }
 
-/// Two reflectors that answer each other would never end.
+/// A packet to one, whose source is forged to be the other: at their ports, and with and without
+/// a state.
 #[test]
 fn two_reflectors_do_not_answer_each_other() {
-    let mut one = Reflector::new(policy());
-    let mut other = Reflector::new(policy());
-    let mut packet = request(0, 44);
-    let mut answered = 0;
-    // Whoever sends from the port of one of them starts it.
-    for turn in 0..1_000 {
-        let reflector = if turn % 2 == 0 { &mut one } else { &mut other };
-        let from_other = Arrival {
-            from: (SOURCE.0, 8_620).into(),
-            ..arrival(&packet)
-        };
-        match answer(reflector, &from_other) {
-            Ok(reply) => packet = reply,
-            Err(_) => break,
+    for is_stateless in [false, true] {
+        let key = Key::new(&[7; 16]).unwrap();
+        for key in [None, Some(key)] {
+            let at_port = |port| {
+                Reflector::new(Policy {
+                    port,
+                    is_stateless,
+                    key: key.clone(),
+                    ..policy()
+                })
+            };
+            let (mut one, mut other) = (at_port(8_620), at_port(8_621));
+            for sequence in [0, 5] {
+                let mut packet = request(sequence, 44);
+                if let Some(key) = &key {
+                    packet.resize(112, 0);
+                    let read = Request::parse(&packet, Mode::Unauthenticated).unwrap();
+                    read.write(Mode::Authenticated, &mut packet);
+                    sign(&mut packet, key);
+                }
+                let mut answered = 0;
+                for turn in 0..1_000 {
+                    let (reflector, from) = if turn % 2 == 0 {
+                        (&mut one, 8_621)
+                    } else {
+                        (&mut other, 8_620)
+                    };
+                    let forged = Arrival {
+                        from: (SOURCE.0, from).into(),
+                        ..arrival(&packet)
+                    };
+                    match answer(reflector, &forged) {
+                        Ok(reply) => packet = reply,
+                        Err(outcome) => {
+                            assert_eq!(outcome, Outcome::FromReflector);
+                            break;
+                        }
+                    }
+                    answered += 1;
+                }
+                assert_eq!(
+                    answered, 1,
+                    "the first, which nobody can tell from a good one"
+                );
+            }
         }
-        answered += 1;
     }
-    assert_eq!(answered, 0);
 }
 
 #[test]

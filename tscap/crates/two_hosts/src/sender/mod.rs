@@ -270,7 +270,7 @@ impl Live for Running {
                 on_event(Event::Notice(
                     tscap_capture::Severity::Warning,
                     format!(
-                        "{}: nobody answers at this port; tscap delay --serve -i INTERFACE does",
+                        "{}: nobody answers at this port; tscap delay --serve INTERFACE does",
                         begun.address
                     ),
                 ));
