@@ -1,6 +1,6 @@
 //! `tscap stamp`.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tokio::time::sleep;
@@ -58,7 +58,7 @@ async fn session(plan: &StampPlan) -> Result<Exit, Failure> {
     running.give_up_privileges(&mut |event| print_event(console, event))?;
     say_ready(plan, &running, console);
     let begun = Instant::now();
-    let stop = watch(plan, begun, &mut running, &mut signals, console).await;
+    let stop = watch(plan.duration, begun, &mut running, &mut signals, console).await;
     let summary = running.finish()?;
     let stop = stop?;
     say_end(plan, stop, begun, &summary, console);
@@ -73,32 +73,56 @@ async fn session(plan: &StampPlan) -> Result<Exit, Failure> {
     })
 }
 
+/// Programs that go by a line, which is kept in step.
+pub(super) trait InStep {
+    /// Reads the clocks, and has the programs go by them.
+    fn look_at_clocks(&mut self, console: &mut Console);
+    /// Looks at the counter of each CPU again.
+    fn recheck_counter(&mut self, console: &mut Console);
+    /// Tells the counters; whether the programs are where they were attached.
+    fn supervise(&mut self, console: &mut Console) -> Result<bool, Failure>;
+}
+
+impl InStep for Running {
+    fn look_at_clocks(&mut self, console: &mut Console) {
+        self.look_at_clocks(&mut |event| print_event(console, event));
+    }
+
+    fn recheck_counter(&mut self, console: &mut Console) {
+        self.recheck_counter(&mut |event| print_event(console, event));
+    }
+
+    fn supervise(&mut self, console: &mut Console) -> Result<bool, Failure> {
+        let progress = self.supervise(&mut |event| print_event(console, event))?;
+        console.progress(VERSION, progress, || parts(&progress));
+        Ok(progress.are_there)
+    }
+}
+
 /// Keeps the clock in step, and tells the counters each second, until there is a reason to end.
-async fn watch(
-    plan: &StampPlan,
+pub(super) async fn watch(
+    duration: Option<Duration>,
     begun: Instant,
-    running: &mut Running,
+    running: &mut impl InStep,
     signals: &mut Signals,
     console: &mut Console,
 ) -> Result<Stop, Failure> {
-    let end = plan.duration.map(|time| begun + time);
-    let (mut looked_after, mut rechecked) = (begun, begun);
+    let end = duration.map(|time| begun + time);
+    let (mut supervised, mut rechecked) = (begun, begun);
     loop {
         tokio::select! {
             () = sleep(Running::LOOK_EVERY) => {}
             () = signals.next() => return Ok(Stop::Signal),
         }
         let now = Instant::now();
-        running.look_at_clocks(&mut |event| print_event(console, event));
+        running.look_at_clocks(console);
         if now - rechecked >= Running::RECHECK_EVERY {
             rechecked = now;
-            running.recheck_counter(&mut |event| print_event(console, event));
+            running.recheck_counter(console);
         }
-        if now - looked_after >= Running::SUPERVISE_EVERY {
-            looked_after = now;
-            let progress = running.supervise(&mut |event| print_event(console, event))?;
-            console.progress(VERSION, progress, || parts(&progress));
-            if !progress.are_there {
+        if now - supervised >= Running::SUPERVISE_EVERY {
+            supervised = now;
+            if !running.supervise(console)? {
                 return Ok(Stop::InterfaceGone);
             }
         }

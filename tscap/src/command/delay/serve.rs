@@ -3,17 +3,17 @@
 use std::time::Instant;
 
 use serde::Serialize;
-use tokio::time::sleep;
 
 use super::key_file;
 use crate::command::console::Console;
 use crate::command::live::print_event;
 use crate::command::signals::Signals;
+use crate::command::stamp::{InStep, watch};
 use crate::command::{Context as _, Exit, Failure};
 use tscap_base::text::numbers::{counted, grouped, span};
 use tscap_capture::Stop;
 use tscap_cli::{ReflectorPlan, Verbosity};
-use tscap_sources::stamping::{Running, SendTimes, Stamping, Summary};
+use tscap_sources::stamping::{SendTimes, Stamping, Summary};
 use tscap_two_hosts::reflector::{Outcome, Policy, Rate};
 use tscap_two_hosts::{ServePlan, Served, Serving};
 
@@ -92,7 +92,7 @@ async fn session(plan: &ReflectorPlan, serve: &ServePlan) -> Result<Exit, Failur
     serving.give_up_privileges(&mut |event| print_event(console, event))?;
     say_ready(plan, &serving, console);
     let begun = Instant::now();
-    let stop = watch(plan, begun, &mut serving, &mut signals, console).await;
+    let stop = watch(plan.duration, begun, &mut serving, &mut signals, console).await;
     let (served, stamps) = serving.finish()?;
     let stop = stop?;
     let end = End {
@@ -117,38 +117,21 @@ async fn session(plan: &ReflectorPlan, serve: &ServePlan) -> Result<Exit, Failur
     }
 }
 
-/// Keeps the clock in step, and tells the counters each second, until there is a reason to end.
-async fn watch(
-    plan: &ReflectorPlan,
-    begun: Instant,
-    serving: &mut Serving,
-    signals: &mut Signals,
-    console: &mut Console,
-) -> Result<Stop, Failure> {
-    let end = plan.duration.map(|time| begun + time);
-    let (mut supervised, mut rechecked) = (begun, begun);
-    loop {
-        tokio::select! {
-            () = sleep(Running::LOOK_EVERY) => {}
-            () = signals.next() => return Ok(Stop::Signal),
-        }
-        let now = Instant::now();
-        serving.look_at_clocks(&mut |event| print_event(console, event));
-        if now - rechecked >= Running::RECHECK_EVERY {
-            rechecked = now;
-            serving.recheck_counter(&mut |event| print_event(console, event));
-        }
-        if now - supervised >= Running::SUPERVISE_EVERY {
-            supervised = now;
-            let served = serving.supervise(&mut |event| print_event(console, event))?;
-            let Some(served) = served else {
-                return Ok(Stop::InterfaceGone);
-            };
+impl InStep for Serving {
+    fn look_at_clocks(&mut self, console: &mut Console) {
+        self.look_at_clocks(&mut |event| print_event(console, event));
+    }
+
+    fn recheck_counter(&mut self, console: &mut Console) {
+        self.recheck_counter(&mut |event| print_event(console, event));
+    }
+
+    fn supervise(&mut self, console: &mut Console) -> Result<bool, Failure> {
+        let served = self.supervise(&mut |event| print_event(console, event))?;
+        if let Some(served) = served {
             console.progress(VERSION, served, || parts(&served));
         }
-        if end.is_some_and(|end| now >= end) {
-            return Ok(Stop::Duration);
-        }
+        Ok(served.is_some())
     }
 }
 
