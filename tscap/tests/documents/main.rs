@@ -19,7 +19,9 @@ fn every_command_is_run_by_a_test_or_by_ci() {
         .map(|name| fs::read_to_string(root().join(".ci").join(name)).expect("a script"));
     let scripts = [run, nightly].map(|script| script.replace("\\\n", ""));
     let steps = scripts.iter().flat_map(|script| script.lines());
-    let steps: Vec<_> = steps.filter_map(|it| it.strip_prefix("step ")).collect();
+    let steps: Vec<_> = steps
+        .filter_map(|it| it.trim_start().strip_prefix("step "))
+        .collect();
     for page in pages() {
         for line in shown(&page) {
             let place = format!("{}: {line}", page.display());

@@ -3,10 +3,11 @@
 mod module;
 pub mod packages;
 
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use self::module::Headers;
 use self::packages::{Package, unpacked};
@@ -72,6 +73,7 @@ pub fn run(tally: &mut Tally, which: &Which<'_>, no_skip: bool) -> Result<()> {
     let folder = target_dir()?.join("vm");
     for (version, package) in kernels {
         println!("\nLinux {version}");
+        let alone = one_at_a_time(&folder)?;
         let needed = match have(&folder, version, package) {
             Ok(needed) => needed,
             Err(reason) => {
@@ -83,6 +85,7 @@ pub fn run(tally: &mut Tally, which: &Which<'_>, no_skip: bool) -> Result<()> {
         // No reason to skip: it is ours.
         let module = module::build(&folder, &needed.headers)?;
         let nic = module::build_nic(&folder, &needed.headers)?;
+        drop(alone);
         tally.run_twice(|again| {
             // It ends with this task, and with it the checks and their machine.
             let cargo = cargo();
@@ -118,6 +121,17 @@ pub fn run(tally: &mut Tally, which: &Which<'_>, no_skip: bool) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// Waits until no other run fetches or builds in `folder`; none begins until the file is
+/// dropped. Runs for different kernels share packages.
+fn one_at_a_time(folder: &Path) -> Result<File> {
+    let path = folder.join("lock");
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    file.lock()
+        .with_context(|| format!("cannot lock {}", path.display()))?;
+    Ok(file)
 }
 
 /// Fetches what is not there yet.
@@ -167,5 +181,34 @@ fn release(kernel: &Path) -> Result<String> {
     match entry {
         Some(entry) => Ok(entry?.file_name().to_string_lossy().into_owned()),
         None => bail!("{} is empty", modules.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn runs_beside_each_other_prepare_in_turn() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let is_held = AtomicBool::new(false);
+        let hold = || -> Result<()> {
+            for _ in 0..200 {
+                let alone = one_at_a_time(&folder.path().join("vm"))?;
+                assert!(!is_held.swap(true, Ordering::SeqCst), "two at once");
+                thread::yield_now();
+                is_held.store(false, Ordering::SeqCst);
+                drop(alone);
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let beside = scope.spawn(hold);
+            hold()?;
+            beside.join().expect("the other thread ends")
+        })
     }
 }
