@@ -56,10 +56,12 @@ fn delays_each_way_hold_the_truth() {
             let clock = session.peer_clock.expect("it says what its clock is");
             assert!(clock.error_estimate_ns > 0);
             let variation = session.forward_variation.expect("neighbours");
-            // What needs no alignment has none in its bound.
-            let alignment = session.alignment.bound_ns.expect("aligned");
+            // What needs no alignment has none in its bound: that of the stamps, and how far the
+            // clocks drift apart between two packets, which a busy machine may hold up.
+            let stamps = session.round_trip.expect("delays").bound_ns;
+            let drift_in_5_s = session.alignment.max_drift_ppb * 5;
             assert!(
-                variation.bound_ns <= 4_100 && alignment > 0,
+                variation.bound_ns <= stamps.expect("a bound") + drift_in_5_s,
                 "{variation:?}"
             );
         }
