@@ -20,6 +20,7 @@ pub mod netns;
 pub mod own_netns;
 pub mod packet;
 pub mod promisc;
+pub mod receive_room;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod recorded;
 pub mod route;

@@ -7,10 +7,10 @@ use netlink_packet_core::{DecodeError, NetlinkBuffer, NlasIterator};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::link::LinkHeader;
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
-use nix::sys::socket::{setsockopt, sockopt};
 
 use crate::netdev::Link;
 use crate::netlink::{self, ANSWER_MAX};
+use crate::receive_room::make_room;
 
 /// `RTNLGRP_LINK` (`linux/rtnetlink.h`).
 const RTNLGRP_LINK: u32 = 1;
@@ -49,9 +49,7 @@ impl LinkWatch {
     pub fn new() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         // Beyond the machine's limit, which needs CAP_NET_ADMIN.
-        if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
-            socket.set_rx_buf_sz(BUFFER as libc::c_int)?;
-        }
+        make_room(&socket, BUFFER)?;
         socket.set_non_blocking(true)?;
         socket.bind_auto()?;
         socket.add_membership(RTNLGRP_LINK)?;

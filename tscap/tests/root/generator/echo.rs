@@ -10,6 +10,7 @@ use tscap_testkit::files;
 use tscap_testkit::recording::Recording;
 use tscap_testkit::root::root;
 
+/// The responder's socket has room for all of them, also where it has to wait for a CPU.
 const PACKETS: u64 = 1_000;
 /// Of a frame, bytes.
 const SIZE: usize = 192;
