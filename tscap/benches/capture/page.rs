@@ -1,8 +1,7 @@
 //! The report as a page with its curves.
 
-use tscap_report::{
-    Axis, Chart, Document, FLUSH, Figure, Scale, Section, Series, Shape, Shown, Table,
-};
+use tscap_document::chart::{Axis, Chart, Scale, Series, Shape};
+use tscap_document::{Document, FLUSH, Figure, Section, Shown, Table};
 
 use super::cells::{Cell, KindReport};
 use super::common::report::Report;

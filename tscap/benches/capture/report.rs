@@ -1,8 +1,8 @@
 //! What the bench found.
 
 use serde::Serialize;
+use tscap_document::Table;
 use tscap_lab::loss::DiskRate;
-use tscap_report::Table;
 use tscap_statistics::Spread;
 use tscap_traffic::load::Tool;
 

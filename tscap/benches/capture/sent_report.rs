@@ -1,7 +1,7 @@
 //! What capturing sent frames costs, and what is wanted of it.
 
 use serde::Serialize;
-use tscap_report::Table;
+use tscap_document::Table;
 use tscap_statistics::Spread;
 
 use super::amount::{Kind, LONG, SHORT};

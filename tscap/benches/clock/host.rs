@@ -11,7 +11,7 @@ use tscap_clock::{
     CrossTimestamp, HostClocks, RawStamp, Reference, StampSource, Tracker, TscCycles,
     measure_tsc_rate,
 };
-use tscap_report::Table;
+use tscap_document::Table;
 use tscap_statistics::{Spread, quantile};
 use tscap_time::tsc;
 

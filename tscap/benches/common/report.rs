@@ -5,8 +5,8 @@ use std::fmt;
 use anyhow::{Result, bail};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tscap_document::Table;
 use tscap_host::system;
-use tscap_report::Table;
 
 use super::target::{Target, targets};
 

@@ -1,7 +1,7 @@
 //! What is wanted of a bench, and what came out.
 
 use serde::Serialize;
-use tscap_report::Table;
+use tscap_document::Table;
 
 /// A figure that is to be great or small enough.
 #[derive(Debug, Serialize)]

@@ -3,8 +3,8 @@
 use anyhow::{Context, Result};
 use serde::Serialize;
 use tscap_clock::{StampPath, StampSource, TscPath};
+use tscap_document::Table;
 use tscap_lab::compare::Amount;
-use tscap_report::Table;
 use tscap_statistics::{Spread, least_squares};
 
 use crate::bed::{Between, TestBed};

@@ -4,10 +4,10 @@ use anyhow::{Result, ensure};
 use serde::Serialize;
 use tscap_clock::StampPath;
 use tscap_common::compare::MOST_WORK;
+use tscap_document::Table;
 use tscap_lab::compare::Amount;
 use tscap_lab::compare::schema::{Metric, Outcome, Verdict};
 use tscap_lab::compare::statistics::{Allowance, verdict};
-use tscap_report::Table;
 use tscap_statistics::{Spread, least_squares};
 
 use crate::bed::{Between, TestBed};

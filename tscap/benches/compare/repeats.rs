@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use tscap_clock::{StampPath, StampSource};
+use tscap_document::Table;
 use tscap_lab::compare::Comparison;
 use tscap_lab::compare::schema::{Metric, Outcome};
-use tscap_report::Table;
 use tscap_statistics::Spread;
 use tscap_testkit::command::{Done, run, tscap_path};
 

@@ -10,7 +10,7 @@ use aya::programs::XdpMode;
 use serde::Serialize;
 use serde_json::Value;
 use tscap_delay::schema::{Measurement, MeasuringPoint};
-use tscap_report::Table;
+use tscap_document::Table;
 use tscap_statistics::Spread;
 use tscap_testkit::between::Between;
 use tscap_testkit::capture::{delay, generate_on};

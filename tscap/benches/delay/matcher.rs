@@ -5,7 +5,7 @@ use nix::time::ClockId;
 use serde::Serialize;
 use tscap_clock::{RawStamp, RealNs};
 use tscap_delay::{DelayRecorder, Matched, Matcher, MatcherOptions, Passed, SeenAt, Sighting};
-use tscap_report::Table;
+use tscap_document::Table;
 use tscap_statistics::Spread;
 
 use crate::common::report::Section;

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use tscap_common::gaps::{BUCKETS, values_of};
 use tscap_common::generator::Gaps;
-use tscap_report::Table;
+use tscap_document::Table;
 use tscap_statistics::Spread;
 use tscap_traffic::generator::{
     GapReport, LineRate, Pacing, Pattern, Period, Quantiles, Sender, Step,

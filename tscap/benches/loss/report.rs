@@ -2,9 +2,9 @@
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
+use tscap_document::Table;
 use tscap_lab::loss::accuracy;
 use tscap_lab::loss::schema::{Accuracy, Point};
-use tscap_report::Table;
 
 use crate::common::report::Section;
 use crate::common::table::row;

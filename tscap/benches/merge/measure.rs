@@ -5,8 +5,8 @@ use serde::Serialize;
 use tscap_clock::{RawStamp, StampPath};
 use tscap_common::block::block_len;
 use tscap_common::ring::MIN_RING_BYTES;
+use tscap_document::Table;
 use tscap_engine::Output;
-use tscap_report::Table;
 use tscap_statistics::Spread;
 
 use crate::common::converter::{Discard, Filled, SLOT};

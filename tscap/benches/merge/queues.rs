@@ -8,7 +8,7 @@ use std::sync::Barrier;
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
-use tscap_report::Table;
+use tscap_document::Table;
 use tscap_statistics::Spread;
 use tscap_testkit::process::on_cpu;
 

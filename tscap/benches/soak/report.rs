@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use serde_json::Value;
-use tscap_report::Table;
+use tscap_document::Table;
 use tscap_testkit::finished::Finished;
 
 use crate::common::report::Section;

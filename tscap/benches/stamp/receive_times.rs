@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, ensure};
 use aya::programs::XdpMode;
 use serde::Serialize;
-use tscap_report::Table;
+use tscap_document::Table;
 use tscap_statistics::Spread;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::stamp;

@@ -14,9 +14,9 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use tscap_clock::{RawStamp, RealNs, StampPath, TscPath};
 use tscap_common::block::{STAMP_HIGH_OFFSET, block_len};
+use tscap_document::Table;
 use tscap_engine::{Io, Output, PreparedFile};
 use tscap_programs::ring::synthetic::{self, Producer};
-use tscap_report::Table;
 use tscap_statistics::Spread;
 use tscap_testkit::process::on_cpu;
 

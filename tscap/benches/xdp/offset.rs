@@ -6,10 +6,10 @@ use tscap_capture::first_brackets;
 use tscap_clock::{HostClocks, NsPerCycle, OffsetBracket, StampSource};
 use tscap_common::hook::{ClockDomain, Hook};
 use tscap_common::ring::MIN_RING_BYTES;
+use tscap_document::Table;
 use tscap_host::perf::EventPriority;
 use tscap_host::system::{online_cpus, possible_cpus};
 use tscap_programs::hook::{LoadOptions, Loaded, PROGRAMS, TscEvents};
-use tscap_report::Table;
 use tscap_statistics::Spread;
 
 use crate::common::report::Section;

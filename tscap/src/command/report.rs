@@ -11,9 +11,10 @@ use super::whole_file::{is_same, write_whole};
 use super::{Context, Exit, Failure, Hint as _};
 use tscap_cli::ReportPlan;
 use tscap_delay::schema::Measurement;
+use tscap_document::Document;
 use tscap_references::log::{Digest, Line, LogReader, is_header};
 use tscap_report::saved::Saved;
-use tscap_report::{Document, Papers, clock_document, delay_document};
+use tscap_report::{Papers, clock_document, delay_document};
 
 const SAVED: &str = "give a file that `tscap compare --json`, `tscap loss --json`, `tscap delay --json`, `tscap \
      qos --json`, `tscap counters --json` or `tscap clock --log` wrote";

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use serde_json::Value;
 use tempfile::TempDir;
-use tscap_report::Table;
+use tscap_document::Table;
 use tscap_statistics::quantile;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::{Capture, capture_on, clock, generate_on};

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use tscap_report::Table;
+use tscap_document::Table;
 
 use super::series::PERIODS_S;
 use crate::common::table::row;

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use tscap_report::Table;
+use tscap_document::Table;
 use tscap_statistics::Spread;
 
 use super::rows;

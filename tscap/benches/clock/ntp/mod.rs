@@ -8,7 +8,7 @@ mod series;
 
 use anyhow::Result;
 use serde::Serialize;
-use tscap_report::Table;
+use tscap_document::Table;
 use tscap_statistics::Spread;
 
 use crate::common::report::Section;

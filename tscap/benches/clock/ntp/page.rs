@@ -1,6 +1,7 @@
 //! The part as a page with its curves.
 
-use tscap_report::{Axis, Chart, Document, Figure, Scale, Section, Series as Curve, Shape, Shown};
+use tscap_document::chart::{Axis, Chart, Scale, Series as Curve, Shape};
+use tscap_document::{Document, Figure, Section, Shown};
 
 use super::Ntp;
 use super::series::{Series, Trace};

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap_report::Table;
+use tscap_document::Table;
 use tscap_statistics::{Spread, quantile};
 
 use super::rows;

@@ -1,7 +1,7 @@
 //! What the captures cost, and what is wanted of them.
 
 use serde::Serialize;
-use tscap_report::Table;
+use tscap_document::Table;
 use tscap_statistics::Spread;
 use tscap_traffic::load::Point;
 

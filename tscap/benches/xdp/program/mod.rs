@@ -11,8 +11,8 @@ mod perf_output;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use tscap_document::Table;
 use tscap_programs::hook::PROGRAMS;
-use tscap_report::Table;
 use tscap_statistics::Spread;
 use tscap_testkit::probes;
 

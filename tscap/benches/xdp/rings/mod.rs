@@ -9,8 +9,8 @@ mod output;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
+use tscap_document::Table;
 use tscap_file::accounting::Outcome;
-use tscap_report::Table;
 use tscap_statistics::Spread;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::capture_on;

@@ -29,7 +29,6 @@ mod sample_thinning;
 pub mod scripted;
 mod segment;
 mod segments;
-mod stability;
 mod status;
 mod tracker;
 mod typical_width;
@@ -53,7 +52,6 @@ pub use raw::{RawClock, RawRate, Slew};
 pub use reading::Bracket;
 pub use reference_bounds::{FollowedBounds, ReferenceBounds};
 pub use segment::{Bounds, Sample, Segment, StepCause, is_zero};
-pub use stability::{Allan, allan};
 pub use status::Status;
 pub use tracker::{Observation, Tracker};
 pub use tscap_time::{

@@ -1,9 +1,6 @@
 //! The words of a report that a reader may not know.
 
-/// A word and what it means.
-type Word = (&'static str, &'static str);
-
-pub(super) type Words = &'static [&'static [Word]];
+use tscap_document::{Word, Words};
 
 const STAMPS: [Word; 5] = [
     ("ktime", "CLOCK_MONOTONIC, by bpf_ktime_get_ns."),

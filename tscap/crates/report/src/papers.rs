@@ -6,12 +6,10 @@
 use super::compare::paper::{LOSSLESS, MACHINE};
 use super::compare::words::{notices, verdicts};
 use super::compare::{figures, tables};
-use super::document::{Document, INDENTED, Section, Shown};
-use super::figure::Figure;
 use super::glossary;
 use super::sweep::{self, first_session, last_session, sessions, tuning_sessions};
-use super::table::{Table, columns};
 use tscap_base::text::numbers::grouped;
+use tscap_document::{Document, Figure, INDENTED, Section, Shown, Table, columns};
 use tscap_lab::compare::schema::Comparison;
 use tscap_lab::loss::schema::Sweep;
 use tscap_results::machine::Machine;
@@ -328,8 +326,8 @@ fn lossless() -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Layout;
     use crate::tests::papers::whole;
+    use tscap_document::Layout;
     use tscap_lab::loss::fixtures;
 
     #[test]

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::document::Document;
 use tscap_delay::schema::{self as delay, Measurement};
+use tscap_document::Document;
 use tscap_flows::layers::schema::{self as layers, Residences};
 use tscap_flows::schema::{self as qos, Quality};
 use tscap_lab::compare::schema::{self as comparison, Comparison};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use tscap_document::Layout;
 use tscap_lab::compare::schema::Cause;
-use tscap_report::Layout;
 use tscap_report::saved::Kind as _;
 use tscap_testkit::root::alone;
 

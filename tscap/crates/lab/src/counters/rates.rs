@@ -2,7 +2,7 @@
 
 use super::schema::{PhaseRate, RatePoint, Scale};
 use super::sighting::{CounterTrend, Point};
-use tscap_clock::{Allan, allan};
+use tscap_statistics::{Allan, allan};
 
 /// Points of a curve: more would not be seen.
 const POINTS: usize = 400;

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 
 use super::{Entry, Header, Line, NtpPoints, Phases, ReferencePhases};
 use crate::ntp::NtpPoint;
-use tscap_clock::{Allan, NsPerCycle, RealNs, Segment, Status, TscCycles, allan};
+use tscap_clock::{NsPerCycle, RealNs, Segment, Status, TscCycles};
+use tscap_statistics::{Allan, allan};
 
 /// 7 days of entries, one in 10 s, and of phases, one in 100 ms: earlier ones are
 /// forgotten.

@@ -1,8 +1,8 @@
 //! Curves of a clock.
 
 use super::{Against, Reference};
-use crate::chart::{Axis, Chart, Scale, Series, Shape};
-use crate::figure::Figure;
+use tscap_document::Figure;
+use tscap_document::chart::{Axis, Chart, Scale, Series, Shape};
 use tscap_references::log::{Digest, Point};
 
 /// Points of a curve: more would not be seen.

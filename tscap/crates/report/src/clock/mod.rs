@@ -4,11 +4,10 @@ mod figures;
 mod ntp;
 mod tables;
 
-use super::document::{Document, Section, Shown};
 use super::glossary;
-use super::layout::Importance;
-use tscap_clock::Allan;
+use tscap_document::{Document, Importance, Section, Shown};
 use tscap_references::log::Digest;
+use tscap_statistics::Allan;
 
 /// What a log says of its clock: the facts, then tables.
 pub fn document(digest: &Digest) -> Document {

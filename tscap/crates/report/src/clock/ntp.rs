@@ -1,11 +1,9 @@
 //! Exchanges with NTP servers, as curves and percentiles.
 
 use super::figures::unit;
-use crate::chart::{Axis, Chart, Scale, Series, Shape};
-use crate::density::Histogram;
-use crate::figure::Figure;
-use crate::table::{Table, columns};
 use tscap_base::text::numbers::{grouped, signed};
+use tscap_document::chart::{Axis, Chart, Scale, Series, Shape};
+use tscap_document::{Figure, Histogram, Table, columns};
 use tscap_references::PeerVerdict;
 use tscap_references::log::{Digest, NtpHistory};
 use tscap_references::ntp::NtpPoint;

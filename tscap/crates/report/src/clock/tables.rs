@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 
 use super::{Against, Reference};
-use crate::table::{Table, columns};
-use crate::words::{NOTHING, whole};
 use tscap_base::text::numbers::{counted, grouped, span};
-use tscap_clock::{Allan, RealNs, Segment};
+use tscap_clock::{RealNs, Segment};
+use tscap_document::words::{NOTHING, whole};
+use tscap_document::{Table, columns};
 use tscap_references::log::Digest;
+use tscap_statistics::Allan;
 
 /// Rows of changes: the latest ones.
 const ROWS: usize = 50;

@@ -1,7 +1,7 @@
 use super::document;
-use crate::layout::Layout;
 use tscap_clock::scripted::{Host, Random};
 use tscap_clock::{StampSource, Tracker, TscCycles};
+use tscap_document::Layout;
 use tscap_references::PeerVerdict;
 use tscap_references::log::{
     Digest, Entry, Header, Line, NtpPoints, Phases, Recorder, ReferencePhases,

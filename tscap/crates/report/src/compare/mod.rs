@@ -5,9 +5,8 @@ pub(super) mod paper;
 pub(super) mod tables;
 pub(super) mod words;
 
-use super::document::{Document, FEW_POINTS, Section, Shown};
 use super::glossary;
-use super::layout::Importance;
+use tscap_document::{Document, FEW_POINTS, Importance, Section, Shown};
 use tscap_lab::compare::schema::Comparison;
 use words::{notices, verdicts};
 

@@ -1,6 +1,5 @@
 //! Stamps, verdicts and notices of a comparison as people read them.
 
-use crate::document;
 use tscap_base::text::numbers::counted;
 use tscap_clock::{StampPath, StampSource};
 use tscap_lab::compare::schema::{Comparison, LossPoint, Metric};
@@ -54,5 +53,5 @@ pub(crate) fn verdicts(comparison: &Comparison, is_whole: bool) -> Vec<String> {
 /// What must be known before any figure.
 pub(crate) fn notices(comparison: &Comparison) -> Vec<String> {
     let rounds = counted(comparison.method.rounds.into(), "whole round");
-    document::notices(&comparison.about, &comparison.warnings, rounds)
+    tscap_document::notices(&comparison.about, &comparison.warnings, rounds)
 }

@@ -1,8 +1,8 @@
 //! Charts of counters.
 
 use super::tables::name;
-use crate::chart::{Axis, Chart, Interval, Scale, Series, Shape, intervals, quoted};
-use crate::figure::Figure;
+use tscap_document::Figure;
+use tscap_document::chart::{Axis, Chart, Interval, Scale, Series, Shape, intervals, quoted};
 use tscap_lab::counters::schema::{Reference, Subject};
 use tscap_lab::counters::{Characteristics, Quartiles};
 

@@ -4,10 +4,9 @@ mod figures;
 mod paper;
 mod tables;
 
-use super::document::{Document, FLUSH, Section, Shown};
 use super::glossary;
-use super::layout::Importance;
 use tscap_base::text::table::Table;
+use tscap_document::{Document, FLUSH, Importance, Section, Shown};
 use tscap_lab::counters::Characteristics;
 use tscap_lab::counters::schema::Reference;
 

@@ -1,7 +1,7 @@
 //! The paper's figures beside this machine's, in cycles.
 
-use crate::table::{Table, columns};
-use crate::words::{NOTHING, maybe, whole};
+use tscap_document::words::{NOTHING, maybe, whole};
+use tscap_document::{Table, columns};
 use tscap_lab::counters::schema::Subject;
 use tscap_lab::counters::{Characteristics, Counter, Quartiles};
 

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::facts::facts;
-use crate::table::{Table, columns};
-use crate::words::{NOTHING, maybe, number, whole};
 use tscap_base::text::numbers::{counted, grouped};
+use tscap_document::words::{NOTHING, maybe, number, whole};
+use tscap_document::{Table, columns, facts};
 use tscap_lab::counters::schema::{Captured, Phase, Reference, Subject};
 use tscap_lab::counters::{Characteristics, Quartiles};
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::layout::Layout;
+use tscap_document::Layout;
 use tscap_lab::counters::fixtures::{by_ptp, characteristics};
 
 /// Notes are folded on a terminal.

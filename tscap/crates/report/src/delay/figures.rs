@@ -3,11 +3,13 @@
 
 use super::histogram::histogram;
 use super::view::View;
-use crate::chart::{Axis, Chart, Interval, STYLES, Scale, Series, Shape, intervals, quoted};
-use crate::figure::Figure;
-use crate::words::{Unit, number};
 use tscap_base::text::numbers::{counted, grouped};
 use tscap_delay::schema::{self, First, Slow};
+use tscap_document::Figure;
+use tscap_document::chart::{
+    Axis, Chart, Interval, STYLES, Scale, Series, Shape, intervals, quoted,
+};
+use tscap_document::words::{Unit, number};
 
 /// Delays that differ by more than this factor are drawn on a logarithmic axis.
 const FAR: f64 = 20.0;

@@ -1,7 +1,7 @@
 //! Histograms of delays, whose ranges are of different lengths, made ready to be drawn.
 
-use crate::density::Histogram;
 use tscap_delay::schema::Bin;
+use tscap_document::Histogram;
 
 /// Ranges that hold the shares from here to there decide how fine the picture is.
 const MIDDLE: [f64; 2] = [0.05, 0.95];

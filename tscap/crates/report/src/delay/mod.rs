@@ -8,13 +8,11 @@ mod sessions;
 mod tables;
 mod view;
 
-use super::document::{self, Document, FLUSH, INDENTED, Section, Shown};
 use super::glossary;
-use super::layout::Importance;
-use super::table::Table;
 use sentences::{account, certificate, certified_briefly, names, spot};
 use tscap_base::text::numbers::counted;
 use tscap_delay::schema::{Exit, Measurement, Passage, PeerSession};
+use tscap_document::{Document, FLUSH, INDENTED, Importance, Section, Shown, Table};
 use view::{View, passage_names, views};
 
 /// What was measured: warnings, the delays, the account, what is known of the maximum and the
@@ -183,7 +181,7 @@ fn notices(measurements: &[&Measurement]) -> Vec<String> {
             .map(|it| it.account.answered)
             .sum();
         let matched = counted(matched + answered, "packet");
-        let warnings = document::notices(&measurement.about, &measurement.warnings, matched);
+        let warnings = tscap_document::notices(&measurement.about, &measurement.warnings, matched);
         let warnings = warnings.into_iter();
         let warnings = warnings.map(move |warning| format!("{name}{warning}"));
         warnings.collect::<Vec<_>>()

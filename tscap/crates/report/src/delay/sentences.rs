@@ -1,8 +1,8 @@
 //! Names and sentences: accounts as equations, the certificate, how it was measured.
 
-use crate::words::number;
 use tscap_base::text::numbers::{counted, grouped, ring, span};
 use tscap_delay::schema::{Account, Certificate, How, Match, Measurement, MeasuringPoint};
+use tscap_document::words::number;
 
 /// What each measurement is called, no two alike.
 pub(super) fn names(measurements: &[&Measurement]) -> Vec<String> {

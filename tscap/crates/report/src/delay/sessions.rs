@@ -1,9 +1,9 @@
 //! Sessions between two hosts: what became of the packets, how delays vary, and what the clocks
 //! of both hosts were aligned by.
 
-use crate::words::number;
 use tscap_base::text::numbers::{counted, grouped, span};
 use tscap_delay::schema::{Delays, PeerSession, SessionAccount, Variation};
+use tscap_document::words::number;
 
 /// Its delays with their names, that of the round trip first.
 pub(super) fn delays(session: &PeerSession) -> impl Iterator<Item = (&'static str, &Delays)> {

@@ -6,12 +6,11 @@ use super::paper;
 use super::sentences::{account, conditions, method, percent, spot};
 use super::sessions;
 use super::view::{QUEUEING, View, passage_names, views};
-use crate::facts::facts;
-use crate::table::{Table, columns};
-use crate::words::{NOTHING, maybe, number, whole};
 use tscap_base::text::escaped::escaped;
 use tscap_base::text::numbers::grouped;
 use tscap_delay::schema::{Certificate, Delays, How, Measurement, Passage, PeerSession, Slow};
+use tscap_document::words::{NOTHING, maybe, number, whole};
+use tscap_document::{Table, columns, facts};
 
 const BOUND: &str = "±: greatest error of any delay: that of both stamps, and of the clock's rate";
 const SESSION_BOUND: &str = "±: greatest error of any delay: that of the stamps at both hosts, and each \

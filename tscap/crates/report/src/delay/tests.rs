@@ -1,8 +1,8 @@
 use super::document;
-use crate::layout::Layout;
 use crate::tests::drawings::drawings;
 use tscap_delay::fixtures::{hooks, mirror, nothing, odd, rtt};
 use tscap_delay::schema::{Account, Certificate, Measurement};
+use tscap_document::Layout;
 
 fn both_ways() -> Measurement {
     let mut both = hooks();

@@ -1,7 +1,6 @@
 //! The picture of residences.
 
-use crate::figure::Figure;
-use crate::shares::Shares;
+use tscap_document::{Figure, Shares};
 use tscap_flows::layers::schema::FlowResidences;
 
 /// The share of packets that were no longer between two layers.

@@ -3,10 +3,9 @@
 mod figures;
 mod tables;
 
-use super::document::{Document, FLUSH, Section, Shown, notices};
-use super::layout::Importance;
 use tscap_base::text::numbers::counted;
 use tscap_base::text::table::Table;
+use tscap_document::{Document, FLUSH, Importance, Section, Shown, notices};
 use tscap_flows::layers::schema::{FlowResidences, Residences};
 
 /// Of more flows than these the times are told with all of it.

@@ -1,10 +1,9 @@
 //! The layers beside each other, what became of packets there, and the times of a flow.
 
-use crate::facts::facts;
-use crate::table::Table;
-use crate::words::{LEAST, Unit, maybe, whole};
 use tscap_base::text::escaped::escaped;
 use tscap_base::text::numbers::{counted, grouped, ring};
+use tscap_document::words::{LEAST, Unit, maybe, whole};
+use tscap_document::{Table, facts};
 use tscap_flows::layers::schema::{
     Cost, FlowResidences, LayerReport, OwnPrograms, Residence, Residences,
 };

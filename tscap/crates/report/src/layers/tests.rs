@@ -1,6 +1,6 @@
 use super::*;
-use crate::layout::Layout;
 use crate::saved::Saved;
+use tscap_document::Layout;
 use tscap_flows::layers::fixtures::residences;
 
 #[test]

@@ -1,8 +1,8 @@
 //! Charts of an observation.
 
-use crate::chart::Interval;
 use crate::compare::figures::{of_intervals, tails_of};
-use crate::figure::Figure;
+use tscap_document::Figure;
+use tscap_document::chart::Interval;
 use tscap_lab::observer::Observation;
 
 /// Ratios to no capture, and the tail of the round trips.

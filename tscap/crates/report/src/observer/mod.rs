@@ -3,9 +3,9 @@
 mod figures;
 mod tables;
 
-use super::document::{Document, Section, Shown, notices};
 use super::glossary;
 use tscap_base::text::numbers::counted;
+use tscap_document::{Document, Section, Shown, notices};
 use tscap_lab::compare::statistics::against;
 use tscap_lab::observer::Observation;
 use tscap_lab::observer::schema::Verdict;
@@ -55,7 +55,7 @@ fn sentence(verdict: &Verdict) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Layout;
+    use tscap_document::Layout;
     use tscap_lab::observer::fixtures::observation;
 
     #[test]

@@ -1,9 +1,8 @@
 //! Which figures of an observation are told in which table.
 
-use crate::facts::facts;
-use crate::table::{Table, columns, head, row};
-use crate::words::{maybe, number, rounds};
 use tscap_base::text::numbers::{counted, grouped};
+use tscap_document::words::{maybe, number, rounds};
+use tscap_document::{Table, columns, facts, head, row};
 use tscap_host::cpu_list;
 use tscap_lab::observer::Observation;
 use tscap_lab::observer::schema::Subject;

@@ -1,10 +1,9 @@
 //! Pictures of the flows that come first.
 
 use super::lines::name;
-use crate::chart::{Axis, Chart, STYLES, Scale, Series, Shape};
-use crate::figure::Figure;
-use crate::shares::Shares;
-use crate::words::Unit;
+use tscap_document::chart::{Axis, Chart, STYLES, Scale, Series, Shape};
+use tscap_document::words::Unit;
+use tscap_document::{Figure, Shares};
 use tscap_flows::schema::{FlowReport, Interval};
 
 /// Packets and gaps over time, and how often each gap is.

@@ -1,9 +1,9 @@
 //! Flows as lines of a terminal.
 
-use crate::words::{LEAST, NOTHING, Unit, maybe, number, time};
 use tscap_base::text::escaped::escaped;
 use tscap_base::text::numbers::{counted, grouped};
 use tscap_base::text::table::{Side, Table, row};
+use tscap_document::words::{LEAST, NOTHING, Unit, maybe, number, time};
 use tscap_flows::schema::{
     Figures, FlowReport, Ipdv, PathDelay, QuicFigures, QuicSign, RoundTripBy, SpinBit, VoiceFigures,
 };

@@ -4,9 +4,8 @@ mod figures;
 mod lines;
 mod tables;
 
-use super::document::{Document, FLUSH, INDENTED, Section, Shown, notices};
-use super::layout::{Importance, List};
 use tscap_base::text::numbers::counted;
+use tscap_document::{Document, FLUSH, INDENTED, Importance, List, Section, Shown, notices};
 use tscap_flows::schema::{FlowReport, Quality};
 
 /// Of more flows than these the figures are told with all of it.

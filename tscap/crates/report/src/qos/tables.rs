@@ -1,11 +1,10 @@
 //! The flows beside each other, the account, and how it was measured.
 
 use super::lines::{name, round_trip};
-use crate::facts::facts;
-use crate::table::Table;
-use crate::words::{NOTHING, maybe, number, time};
 use tscap_base::text::escaped::escaped;
 use tscap_base::text::numbers::{counted, grouped, ring};
+use tscap_document::words::{NOTHING, maybe, number, time};
+use tscap_document::{Table, facts};
 use tscap_flows::schema::{FlowBy, Place, Quality, StreamFrames};
 use tscap_streams::DelayBasis;
 

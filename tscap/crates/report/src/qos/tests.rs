@@ -1,9 +1,9 @@
 use std::io::Cursor;
 
 use super::*;
-use crate::layout::Layout;
 use crate::saved::Saved;
 use tscap_clock::StampPath;
+use tscap_document::Layout;
 use tscap_flows::FlowOptions;
 use tscap_flows::file::{FilePlan, measure_file};
 use tscap_flows::fixtures::{nothing, streams, with_quic};

@@ -3,8 +3,8 @@
 
 use super::sessions::{Setting, extremes, settings};
 use super::tables::name;
-use crate::chart::{Axis, Chart, Scale, Series, Shape};
-use crate::figure::Figure;
+use tscap_document::Figure;
+use tscap_document::chart::{Axis, Chart, Scale, Series, Shape};
 use tscap_lab::loss::schema::{Point, Sweep};
 
 /// A value of a point by the name of its curve.

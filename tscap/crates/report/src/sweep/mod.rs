@@ -4,11 +4,10 @@ mod figures;
 mod sessions;
 mod tables;
 
-use super::document::{Document, FEW_POINTS, Section, Shown, notices};
 use super::glossary;
-use super::layout::Importance;
-use super::words::number;
 use tscap_base::text::numbers::counted;
+use tscap_document::words::number;
+use tscap_document::{Document, FEW_POINTS, Importance, Section, Shown, notices};
 use tscap_lab::loss::schema::Sweep;
 
 pub(super) use figures::{first_session, last_session, tuning_sessions};

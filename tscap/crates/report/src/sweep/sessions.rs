@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use std::fmt;
 
 use super::tables::{name, pace, snaplen};
-use crate::table::{Table, columns};
-use crate::words::NOTHING;
 use tscap_base::text::numbers::{grouped, ring};
+use tscap_document::words::NOTHING;
+use tscap_document::{Table, columns};
 use tscap_lab::loss::schema::{Point, Sweep};
 
 /// More than this is heavy loss.

@@ -1,9 +1,8 @@
 //! Which figures of a sweep are told in which table.
 
-use crate::facts::facts;
-use crate::table::{Table, columns};
-use crate::words::{NOTHING, loss_percent, maybe, number};
 use tscap_base::text::numbers::{grouped, ring, size};
+use tscap_document::words::{NOTHING, loss_percent, maybe, number};
+use tscap_document::{Table, columns, facts};
 use tscap_host::cpu_list;
 use tscap_lab::loss::Arrival;
 use tscap_lab::loss::model::Receiving;

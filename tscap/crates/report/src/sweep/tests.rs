@@ -1,5 +1,5 @@
 use super::document;
-use crate::layout::Layout;
+use tscap_document::Layout;
 use tscap_lab::loss::fixtures::sweep;
 use tscap_lab::loss::schema::Sweep;
 

@@ -1,8 +1,8 @@
 use super::{all, recorded};
-use crate::chart::{Axis, Chart, Scale, Series, Shape, width};
 use crate::compare::document;
 use crate::{delay, sweep};
 use tscap_delay::fixtures as delays;
+use tscap_document::chart::{Axis, Chart, Scale, Series, Shape, width};
 use tscap_lab::loss::fixtures;
 
 /// The drawings of a page.

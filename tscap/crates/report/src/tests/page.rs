@@ -1,8 +1,9 @@
 use super::drawings::drawings;
 use super::{all, both_ways, live, recorded};
 use crate::compare::document;
-use crate::{Layout, clock, delay, sweep};
+use crate::{clock, delay, sweep};
 use tscap_delay::fixtures as delays;
+use tscap_document::Layout;
 use tscap_lab::loss::fixtures;
 use tscap_references::log::{Digest, Header, Line};
 

@@ -1,8 +1,8 @@
 //! What the paper shows of its patterns and of loss.
 
 use super::recorded;
-use crate::Layout;
 use crate::compare::document;
+use tscap_document::Layout;
 use tscap_lab::compare::schema::{Comparison, KernelStamp, LossMethod, Precision};
 
 /// With what an earlier tscap did not measure.

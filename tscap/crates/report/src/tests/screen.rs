@@ -2,8 +2,9 @@
 
 use super::{both_ways, recorded};
 use crate::compare::document;
-use crate::{Layout, counters, delay, layers, observer, qos, sweep};
+use crate::{counters, delay, layers, observer, qos, sweep};
 use tscap_delay::fixtures::{hooks, mirror, nothing, rtt};
+use tscap_document::Layout;
 use tscap_flows as flows;
 use tscap_lab::loss;
 use tscap_lab::{counters as counted, observer as observed};

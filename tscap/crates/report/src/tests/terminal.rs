@@ -1,6 +1,6 @@
 use super::{both_ways, empty, live, odd, recorded, without_tsc};
-use crate::Layout;
 use crate::compare::document;
+use tscap_document::Layout;
 use tscap_lab::compare::fixtures;
 use tscap_lab::compare::schema::Comparison;
 

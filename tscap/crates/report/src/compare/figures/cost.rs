@@ -1,10 +1,10 @@
 //! The tail of the cost and its memory.
 
 use super::{Figure, series, xs, ys};
-use crate::chart::{Axis, Chart, Scale, Series, Shape};
 use crate::compare::tables;
 use crate::compare::words::stamp;
 use tscap_base::text::numbers::grouped;
+use tscap_document::chart::{Axis, Chart, Scale, Series, Shape};
 use tscap_lab::compare::schema::Comparison;
 use tscap_statistics::Summary;
 

@@ -1,11 +1,11 @@
 //! Densities of costs and inter-arrival times.
 
 use super::{Figure, ys};
-use crate::chart::{Axis, Chart, Scale, Series, Shape};
 use crate::compare::tables;
 use crate::compare::words::stamp;
-use crate::density::Histogram;
-use crate::words::{Unit, number};
+use tscap_document::Histogram;
+use tscap_document::chart::{Axis, Chart, Scale, Series, Shape};
+use tscap_document::words::{Unit, number};
 use tscap_lab::compare::schema::{Comparison, Precision, Subject};
 
 /// Density of the cost per frame.

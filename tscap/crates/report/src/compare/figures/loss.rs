@@ -1,11 +1,11 @@
 //! Loss against size and gap.
 
 use super::{Figure, series, xs, ys};
-use crate::chart::{Axis, Chart, Scale, Series, Shape};
 use crate::compare::tables;
 use crate::compare::words::interval_percent;
-use crate::table::Table;
-use crate::words::loss_percent;
+use tscap_document::Table;
+use tscap_document::chart::{Axis, Chart, Scale, Series, Shape};
+use tscap_document::words::loss_percent;
 use tscap_lab::compare::schema::{Comparison, LossPoint, Subject};
 
 /// Where frames sent with no gap at all stand, as a gap, byte times: beside the

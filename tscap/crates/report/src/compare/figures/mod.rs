@@ -6,8 +6,8 @@ mod loss;
 mod verdicts;
 
 use super::words::stamp;
-use crate::chart::{Series, Shape};
-use crate::figure::Figure;
+use tscap_document::Figure;
+use tscap_document::chart::{Series, Shape};
 use tscap_lab::compare::schema::{Comparison, Subject};
 
 pub(crate) use cost::tails_of;

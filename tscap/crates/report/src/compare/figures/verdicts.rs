@@ -1,9 +1,9 @@
 //! The intervals of the verdicts.
 
 use super::Figure;
-use crate::chart::{Axis, Interval, Scale, intervals, quoted};
 use crate::compare::tables;
 use crate::compare::words::{short, stamp};
+use tscap_document::chart::{Axis, Interval, Scale, intervals, quoted};
 use tscap_lab::compare::schema::Comparison;
 
 /// Intervals of the verdicts that have one.

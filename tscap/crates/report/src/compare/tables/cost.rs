@@ -3,8 +3,8 @@
 use super::{Table, head, row};
 use crate::compare::paper::{self, PATTERNS};
 use crate::compare::words::stamp;
-use crate::words::{NOTHING, maybe, number, rounds};
 use tscap_base::text::numbers::counted;
+use tscap_document::words::{NOTHING, maybe, number, rounds};
 use tscap_lab::compare::schema::{Comparison, Subject};
 
 /// What a stamp costs by the round.

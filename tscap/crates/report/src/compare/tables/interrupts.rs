@@ -2,8 +2,8 @@
 
 use super::{Table, head, row};
 use crate::compare::words::stamp;
-use crate::words::{maybe, number};
 use tscap_base::text::numbers::grouped;
+use tscap_document::words::{maybe, number};
 use tscap_lab::compare::schema::Comparison;
 use tscap_statistics::median;
 

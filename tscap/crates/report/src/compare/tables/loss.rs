@@ -2,8 +2,8 @@
 
 use super::{Table, columns};
 use crate::compare::words::{interval_percent, stamp};
-use crate::words::{loss_percent, maybe, number};
 use tscap_base::text::numbers::{counted, grouped, ring};
+use tscap_document::words::{loss_percent, maybe, number};
 use tscap_host::cpu_list;
 use tscap_lab::compare::schema::{Comparison, LossPoint, Subject};
 use tscap_statistics::median;

@@ -7,10 +7,9 @@ mod outliers;
 mod precision;
 mod verdicts;
 
-use crate::facts::facts;
-use crate::table::{Table, columns, head, row};
-use crate::words::maybe;
 use tscap_base::text::numbers::counted;
+use tscap_document::words::maybe;
+use tscap_document::{Table, columns, facts, head, row};
 use tscap_lab::compare::schema::Comparison;
 
 pub(crate) use cost::{autocorrelation, beside_paper, costs, frame_costs};

@@ -2,8 +2,8 @@
 
 use super::Table;
 use crate::compare::words::stamp;
-use crate::words::{NOTHING, maybe, number, whole};
 use tscap_base::text::numbers::grouped;
+use tscap_document::words::{NOTHING, maybe, number, whole};
 use tscap_lab::compare::schema::{Cause, CauseCount, Comparison, Outliers};
 
 /// `None` from an earlier tscap.

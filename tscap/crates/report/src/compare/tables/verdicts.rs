@@ -2,7 +2,7 @@
 
 use super::{Table, columns};
 use crate::compare::words::stamp;
-use crate::words::maybe;
+use tscap_document::words::maybe;
 use tscap_lab::compare::schema::Comparison;
 
 /// The figures of the verdicts.

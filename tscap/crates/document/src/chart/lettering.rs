@@ -5,7 +5,7 @@ const SIZE: f64 = 13.0;
 
 /// At most so wide, in a chart's units. The page takes the reader's font: these are the
 /// widths of DejaVu Sans, which is wider than most, rounded up by class of letter.
-pub(crate) fn width(text: &str) -> f64 {
+pub fn width(text: &str) -> f64 {
     let em = |letter: char| match letter {
         'i' | 'j' | 'l' | '.' | ',' | ' ' | '\'' | ':' | ';' | '|' => 0.34,
         'f' | 'r' | 't' | '-' | '(' | ')' | '/' => 0.42,

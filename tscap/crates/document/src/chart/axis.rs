@@ -23,8 +23,10 @@ pub struct Axis {
     /// What it shows, with its unit.
     pub label: String,
     scale: Scale,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
+    /// The value at its lower end.
+    pub low: f64,
+    /// The value at its upper end; greater than `low`.
+    pub high: f64,
     /// A value that has a name rather than a figure.
     pub named: Option<(f64, &'static str)>,
 }

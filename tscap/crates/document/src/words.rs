@@ -4,13 +4,13 @@ use tscap_base::text::numbers::grouped;
 use tscap_statistics::Spread;
 
 /// So much of a unit the median of a row in it is at least.
-pub(super) const LEAST: f64 = 0.1;
+pub const LEAST: f64 = 0.1;
 
 /// Stands where there is no figure.
-pub(super) const NOTHING: &str = "–";
+pub const NOTHING: &str = "–";
 
 /// A measured figure: as many decimals as are worth reading.
-pub(super) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let text = unsigned(value.abs());
     if value < 0.0 && text.contains(|digit| ('1'..='9').contains(&digit)) {
         format!("−{text}")
@@ -33,18 +33,19 @@ fn unsigned(value: f64) -> String {
     }
 }
 
-pub(super) fn whole(value: i64) -> String {
+/// A whole number, with a comma between thousands.
+pub fn whole(value: i64) -> String {
     let sign = if value < 0 { "−" } else { "" };
     format!("{sign}{}", grouped(value.unsigned_abs()))
 }
 
 /// A figure that may be absent.
-pub(super) fn maybe<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+pub fn maybe<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
     value.map_or_else(|| NOTHING.to_owned(), text)
 }
 
 /// Median and range of the rounds.
-pub(super) fn rounds(values: &[f64]) -> String {
+pub fn rounds(values: &[f64]) -> String {
     let spread = Spread::of(values.to_vec());
     match values.len() {
         0 => NOTHING.to_owned(),
@@ -59,12 +60,12 @@ pub(super) fn rounds(values: &[f64]) -> String {
 }
 
 /// Share of frames lost, %.
-pub(super) fn loss_percent(lost: u64, sent: u64) -> Option<f64> {
+pub fn loss_percent(lost: u64, sent: u64) -> Option<f64> {
     (sent > 0).then(|| 100.0 * lost as f64 / sent as f64)
 }
 
 /// Words as a shell takes them.
-pub(super) fn command(words: &[String]) -> String {
+pub fn command(words: &[String]) -> String {
     let quoted = words.iter().map(|word| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,+@%".contains(&byte);
         if !word.is_empty() && word.bytes().all(is_plain) {
@@ -77,7 +78,7 @@ pub(super) fn command(words: &[String]) -> String {
 }
 
 /// A time with the unit that fits it: "2.13 µs", "−5 ns".
-pub(super) fn time(ns: f64) -> String {
+pub fn time(ns: f64) -> String {
     let unit = Unit::fitting(ns, 1.0);
     format!("{} {}", unit.figure(ns), unit.name)
 }
@@ -95,7 +96,8 @@ fn fine(value: f64) -> String {
 }
 
 /// What an axis of times is in.
-pub(super) struct Unit {
+pub struct Unit {
+    /// "ns", "µs", "ms" or "s".
     pub name: &'static str,
     /// One of it, ns.
     pub ns: f64,

@@ -10,10 +10,14 @@ const ROW: f64 = 26.0;
 const EDGES: f64 = 84.0;
 
 /// An interval about a value.
-pub(crate) struct Interval {
+pub struct Interval {
+    /// What stands left of the row.
     pub name: String,
+    /// Colour and marker, from 0: after [`STYLES`] they begin anew.
     pub style: usize,
+    /// What has a marker, in the axis's unit.
     pub value: f64,
+    /// Lower and upper end of the line.
     pub interval: [f64; 2],
     /// A second value, which has a bar.
     pub bar: Option<f64>,
@@ -22,13 +26,7 @@ pub(crate) struct Interval {
 }
 
 /// Rows of intervals over an axis.
-pub(crate) fn intervals(
-    id: &str,
-    title: &str,
-    description: &str,
-    x: &Axis,
-    rows: &[Interval],
-) -> Markup {
+pub fn intervals(id: &str, title: &str, description: &str, x: &Axis, rows: &[Interval]) -> Markup {
     // A row is one high; the first one is at the top.
     let y = Axis::rows(rows.len());
     let names = rows.iter().map(|row| width(&row.name));

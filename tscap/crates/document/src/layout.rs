@@ -37,7 +37,7 @@ impl Layout {
     };
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "fixtures"))]
 impl Layout {
     /// All of it, on a terminal of the usual size.
     pub const WHOLE_THERE: Self = Self {
@@ -61,6 +61,7 @@ pub enum Importance {
     Answer,
     /// What became of packets, and what figures are worth.
     Account,
+    /// What explains the rest: left out first.
     Detail,
 }
 
@@ -118,6 +119,7 @@ struct ShownTable {
 /// Entries of one or more lines each under a head.
 #[derive(Clone)]
 pub struct List {
+    /// The line above the entries.
     pub head: String,
     /// As many as may be shown.
     pub entries: Vec<Vec<String>>,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::scripted::Random;
+use tscap_clock::scripted::Random;
 
 const ALL: [PowerLaw; 5] = [
     PowerLaw::WhitePhase,

@@ -6,9 +6,12 @@ use super::words::Unit;
 use tscap_statistics::Bin;
 
 /// What is shown.
-pub(super) struct Shares<'a> {
+pub struct Shares<'a> {
+    /// Of the drawing in the page; its files are named by it.
     pub id: &'static str,
+    /// Stands above the drawing.
     pub title: &'static str,
+    /// What is drawn, for those who can't see it.
     pub description: &'static str,
     /// What the values are called on their axis.
     pub values: &'static str,

@@ -4,7 +4,6 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::facts::mitigations;
 use super::figure::Figure;
-use super::glossary::Words;
 use super::layout::{Importance, Layout, List, TextWriter};
 use super::table::{Table, markup};
 use super::words::command;
@@ -15,10 +14,16 @@ const STYLE: &str = include_str!("style.css");
 /// Colours, dashes and letters of the charts.
 pub(super) const FIGURE_STYLE: &str = include_str!("figure.css");
 /// Where a curve would have one point.
-pub(super) const FEW_POINTS: &str = "no curves: one size and one pace were measured, which the table has; without --quick there are \
+pub const FEW_POINTS: &str = "no curves: one size and one pace were measured, which the table has; without --quick there are \
      more";
 /// Should anything ever slip in: nothing is fetched, nothing runs.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// A word and what it means.
+pub type Word = (&'static str, &'static str);
+
+/// Words that a reader may not know, in groups.
+pub type Words = &'static [&'static [Word]];
 
 /// A result, part by part.
 pub struct Document {
@@ -126,7 +131,7 @@ impl Section {
     }
 
     /// What was measured, with its name if there are several.
-    pub(super) fn ran(name: Option<String>, about: &Envelope) -> Self {
+    pub fn ran(name: Option<String>, about: &Envelope) -> Self {
         Self::Ran {
             name,
             machine: about.measured_machine(),
@@ -230,7 +235,7 @@ impl Section {
 }
 
 /// What must be known before any figure: warnings, and after how much a measurement ended early.
-pub(super) fn notices(about: &Envelope, warnings: &[String], so_far: String) -> Vec<String> {
+pub fn notices(about: &Envelope, warnings: &[String], so_far: String) -> Vec<String> {
     let partial = format!("partial: ended early, after {so_far}");
     let partial = about.partial.then_some(partial);
     warnings.iter().cloned().chain(partial).collect()
@@ -259,7 +264,7 @@ impl Document {
 
     /// Of the only result that is told: it begins with the machine and the command, and what must
     /// be known before any figure.
-    pub(super) fn of(
+    pub fn of(
         title: impl Into<String>,
         heading: &'static str,
         about: &Envelope,
@@ -272,7 +277,7 @@ impl Document {
     }
 
     /// The sections that follow are worth so much, where a text must fit a screen.
-    pub(super) fn importance(&mut self, importance: Importance) {
+    pub fn importance(&mut self, importance: Importance) {
         self.importance = importance;
     }
 

@@ -7,7 +7,7 @@ const BINS: f64 = 140.0;
 
 /// Buckets by their lower ends, with the share of all values in each.
 #[derive(Clone, Debug)]
-pub(super) struct Histogram {
+pub struct Histogram {
     buckets: Vec<(f64, f64)>,
     width: f64,
     /// Finer bins would show the instrument's steps.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::scripted::Random;
+use tscap_clock::scripted::Random;
 
 /// Nearly normally distributed, of variance 1: twelve uniform ones.
 fn normal(random: &mut Random) -> f64 {

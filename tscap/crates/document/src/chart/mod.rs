@@ -15,12 +15,12 @@ mod plot;
 use maud::{Markup, html};
 
 pub use axis::{Axis, Scale};
-pub(super) use intervals::{Interval, intervals};
-pub(super) use lettering::width;
+pub use intervals::{Interval, intervals};
+pub use lettering::width;
 use plot::{LEGEND_ROW, Plot, WIDTH};
 
 /// Looks before they repeat.
-pub(super) const STYLES: usize = 6;
+pub const STYLES: usize = 6;
 /// Height of a chart with one row of legend; its width is [`WIDTH`]. Units of its own.
 const HEIGHT: f64 = 330.0;
 /// Of an entry in the legend, before its name and after it.
@@ -124,7 +124,7 @@ impl Chart {
     }
 
     /// Whether there is more to see than one point of each series.
-    pub(super) fn has_curve(&self) -> bool {
+    pub fn has_curve(&self) -> bool {
         let curves = self.series.iter().map(|series| {
             let mut xs: Vec<f64> = series
                 .points
@@ -139,7 +139,7 @@ impl Chart {
     }
 
     /// The points of all series with a name, a line each.
-    pub(super) fn csv(&self) -> String {
+    pub fn csv(&self) -> String {
         let head = ["series", &self.x.label, &self.y.label].map(quoted);
         let points = self
             .series
@@ -155,7 +155,7 @@ impl Chart {
 }
 
 /// A field of CSV (RFC 4180).
-pub(super) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

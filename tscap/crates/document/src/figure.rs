@@ -29,7 +29,7 @@ impl Figure {
     }
 
     /// A drawing of another kind than [`Chart`], with what it shows as CSV.
-    pub(super) fn drawn(
+    pub fn drawn(
         id: &str,
         title: String,
         notes: Vec<String>,
@@ -45,7 +45,7 @@ impl Figure {
     }
 
     /// The same with a table of what it shows.
-    pub(super) fn beside(self, table: Table) -> Self {
+    pub fn beside(self, table: Table) -> Self {
         Self {
             table: Some(table),
             ..self
@@ -53,7 +53,7 @@ impl Figure {
     }
 
     /// Whether this is its title, of this pattern.
-    pub(super) fn is_titled(&self, title: &str, pattern: &str) -> bool {
+    pub fn is_titled(&self, title: &str, pattern: &str) -> bool {
         self.title
             .strip_prefix(title)
             .and_then(|rest| rest.strip_prefix(", "))

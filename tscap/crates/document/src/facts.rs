@@ -10,7 +10,7 @@ use tscap_results::envelope::Envelope;
 use tscap_results::machine::Machine;
 
 /// Which command ran, where, and how.
-pub(super) fn facts(about: &Envelope, method: String) -> Table {
+pub fn facts(about: &Envelope, method: String) -> Table {
     if let Some(captured) = &about.captured {
         return of_capture(about, captured, method);
     }
@@ -109,11 +109,12 @@ pub(super) fn mitigations(machine: &Machine) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tscap_flows::fixtures::streams;
+    use tscap_results::envelope::Kind;
+    use tscap_results::fixtures;
 
     #[test]
     fn a_capture_is_of_the_machine_that_its_file_names() {
-        let mut about = streams().about;
+        let mut about = fixtures::about("qos").envelope(Kind::Qos, 1, false);
         about.machine.cpu = "the CPU here".into();
         about.machine.driver = "the driver here".into();
         let facts_of =

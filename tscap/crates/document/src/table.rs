@@ -49,7 +49,7 @@ pub(super) fn markup(table: &Table) -> Markup {
 const SUMMARY: [&str; 8] = ["n", "mean", "sd", "min", "p50", "p99", "p99.9", "max"];
 
 /// The columns of a distribution, with those on either side.
-pub(super) fn head(first: &'static str, last: &'static str) -> Vec<&'static str> {
+pub fn head(first: &'static str, last: &'static str) -> Vec<&'static str> {
     std::iter::once(first)
         .chain(SUMMARY)
         .chain([last])
@@ -57,7 +57,7 @@ pub(super) fn head(first: &'static str, last: &'static str) -> Vec<&'static str>
 }
 
 /// A distribution, between the name of the row and what else there is to say.
-pub(super) fn row(name: String, summary: Option<&Summary>, last: String) -> Vec<String> {
+pub fn row(name: String, summary: Option<&Summary>, last: String) -> Vec<String> {
     let cells = match summary {
         None => [const { NOTHING }; SUMMARY.len()].map(str::to_owned),
         Some(of) => [
