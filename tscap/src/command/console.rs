@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::journal::{self, Field, Journal, Priority};
 use super::lines::Lines;
 use super::print::json_line;
 use super::terminal;
 use tscap_base::text::escaped::{escaped, escaped_lines};
 use tscap_cli::Verbosity;
+use tscap_host::journald::{self, Field, Journald, Priority};
 
 /// How long a reader may take at the end to read what is left.
 const END_WITHIN: Duration = Duration::from_secs(1);
@@ -47,9 +47,9 @@ impl Console {
     /// `stdout_is_free` is false if JSON lines must go to standard error.
     pub fn new(json: bool, stdout_is_free: bool, verbosity: Verbosity) -> io::Result<Self> {
         let stdout = (json && stdout_is_free).then(|| Lines::to(io::stdout()));
-        let is_journal = journal::is_stderr();
+        let is_journal = journald::is_stderr();
         let stderr = if is_journal {
-            Lines::to(Journal::open()?)
+            Lines::to(Journald::open()?)
         } else {
             Lines::to(io::stderr())
         };
@@ -111,7 +111,7 @@ impl Console {
     fn put(&mut self, priority: Priority, text: &str, fields: &[Field]) {
         let text = escaped_lines(text);
         if self.is_journal {
-            self.stderr.put(journal::entry(priority, &text, fields));
+            self.stderr.put(journald::entry(priority, &text, fields));
             return;
         }
         let text = terminal::fitted(&text, io::stderr());
@@ -189,7 +189,7 @@ impl Console {
     fn for_machines(&self, event: &impl Serialize) -> Vec<u8> {
         let line = json_line(event);
         if self.stdout.is_none() && self.is_journal {
-            journal::entry(Priority::Info, line.trim_end(), &[])
+            journald::entry(Priority::Info, line.trim_end(), &[])
         } else {
             line.into()
         }
@@ -219,11 +219,6 @@ fn clear(standing: usize) -> String {
         0 => String::new(),
         lines => format!("\r\x1b[K{}", "\x1b[A\x1b[K".repeat(lines - 1)),
     }
-}
-
-/// What a read of a clock is called.
-pub(super) fn read_order(is_ordered: bool) -> &'static str {
-    if is_ordered { "ordered" } else { "unordered" }
 }
 
 #[cfg(test)]

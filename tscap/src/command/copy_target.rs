@@ -6,9 +6,9 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use super::print::{say, tell};
-use super::whole_file::{is_one, write_whole_by};
 use super::{Context as _, Failure};
 use tscap_file::pcapng::pcap_name;
+use tscap_host::whole_file::{is_one, write_whole_by};
 
 /// Where a copy goes.
 #[derive(Debug)]

@@ -15,7 +15,6 @@ mod extcap;
 mod filter;
 mod generate;
 mod interfaces;
-mod journal;
 mod keys;
 mod lines;
 mod live;
@@ -27,21 +26,19 @@ mod print;
 mod qos;
 mod report;
 mod restore;
-mod service;
 mod signals;
 mod stamp;
 mod terminal;
-mod whole_file;
 
 use std::io::Write as _;
 
 pub use exit::Exit;
 use tokio::runtime::Runtime;
 
-use self::journal::Journal;
 use tscap_base::failure::{Context, Failure, Hint};
 use tscap_cli::Plan;
 use tscap_flows::layers::live::switch;
+use tscap_host::journald::{self, Journald};
 use tscap_host::{affinity, caps, cpu_list, epoll, process};
 use tscap_live::membership;
 use tscap_live::settings::keeper;
@@ -95,9 +92,9 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
 pub fn say_failure(failure: &Failure) {
     let text = format!("tscap: {failure}");
     // Nobody may be left to read it.
-    let _ = if journal::is_stderr() {
-        Journal::open().and_then(|mut journal| {
-            let entry = journal::entry(journal::Priority::Error, &text, &[]);
+    let _ = if journald::is_stderr() {
+        Journald::open().and_then(|mut journal| {
+            let entry = journald::entry(journald::Priority::Error, &text, &[]);
             journal.write_all(&entry)
         })
     } else {

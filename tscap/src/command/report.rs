@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use super::measuring::layout;
 use super::print::{print, say};
-use super::whole_file::{is_same, write_whole};
 use super::{Context, Exit, Failure, Hint as _};
 use tscap_cli::ReportPlan;
 use tscap_delay::schema::Measurement;
 use tscap_document::Document;
+use tscap_host::whole_file::{is_same, write_whole};
 use tscap_references::log::{Digest, Line, LogReader, is_header};
 use tscap_report::saved::Saved;
 use tscap_report::{Papers, clock_document, delay_document};

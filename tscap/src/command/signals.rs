@@ -8,9 +8,9 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::{Notify, oneshot};
 
-use super::whole_file;
 use super::{Context as _, Exit, Failure, runtime};
 use tscap_host::signals::{self, SignalRequest};
+use tscap_host::whole_file;
 use tscap_host::{caps, wake};
 
 /// Signals within this time are one request: coreutils' `timeout` signals its child,

@@ -7,13 +7,14 @@ use tokio::time::sleep;
 use tscap_common::send_times::SendCount;
 use tscap_common::stamping::Count;
 
-use super::console::{Console, read_order};
+use super::console::Console;
 use super::live::print_event;
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure};
 use tscap_base::text::numbers::{counted, grouped};
 use tscap_capture::Stop;
 use tscap_cli::{StampPlan, Verbosity};
+use tscap_clock::read_order;
 use tscap_sources::stamping::{Account, Progress, Running, SendSummary, Summary};
 
 /// Version of the JSON objects.

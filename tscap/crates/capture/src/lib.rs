@@ -29,6 +29,7 @@ mod listening;
 mod live_link;
 mod live_links;
 mod load;
+mod metrics;
 mod offloading;
 mod opened;
 mod own_counts;
@@ -58,6 +59,7 @@ pub use finish::Ended;
 pub use first_brackets::first_brackets;
 pub use hardware::PtpClocks;
 pub use load::{Refused, Stamping, first_by, first_of, kfunc_of, load_failure, paths};
+pub use metrics::Metrics;
 pub use plan::{
     BY_TSC, Capture, ClockChoice, DirectionChoice, HardwareStamps, MAX_WRITERS, Offloads,
     Privileges, Programs, Tap, Target, netmask_for,

@@ -46,7 +46,7 @@ pub use leap_seconds::{LEAP_SECONDS, LeapSeconds, LeapSecondsError, TableOffset}
 pub use live_bounds::LiveBounds;
 pub use model::{Counts, Estimate, FeedForward, Scale, Verdict};
 pub use ns_per_cycle::NsPerCycle;
-pub use path::{StampPath, TscPath};
+pub use path::{StampPath, TscPath, read_order};
 pub use rate::measure_tsc_rate;
 pub use raw::{RawClock, RawRate, Slew};
 pub use reading::Bracket;

@@ -118,6 +118,11 @@ impl StampPath {
     }
 }
 
+/// How a read of a counter is called: ordered if no instruction before it may run after it.
+pub fn read_order(is_ordered: bool) -> &'static str {
+    if is_ordered { "ordered" } else { "unordered" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,7 @@ pub mod direct_io;
 pub mod epoll;
 pub mod huge_pages;
 pub mod installed;
+pub mod journald;
 pub mod new_file;
 pub mod page_cache;
 pub mod perf;
@@ -20,11 +21,13 @@ pub mod random;
 pub mod readable;
 pub mod scheduling;
 pub mod seccomp;
+pub mod service;
 pub mod shared_words;
 pub mod signals;
 pub mod system;
 pub mod user;
 pub mod wake;
+pub mod whole_file;
 
 /// The examples of README.md are tests.
 #[cfg(doctest)]

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::command::console::read_order;
 use tscap_base::text::numbers::{counted, grouped, signed, size, span};
 use tscap_capture::{
     DirectionSummary, DiskSummary, FilesSummary, FilterSummary, InterfaceSummary, Progress,
     ReferenceSummary, Summary,
 };
+use tscap_clock::read_order;
 use tscap_file::accounting::Outcomes;
 use tscap_file::pcapng::HardwareStatistics;
 use tscap_host::cpu_list;

@@ -8,10 +8,11 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{account, fields, short};
-use crate::command::console::{Console, read_order};
+use crate::command::console::Console;
 use tscap_base::text::numbers::{counted, grouped, ring, size};
 use tscap_capture::{Event, Progress, Ready, ReadyInterface, Severity, Summary, Target};
 use tscap_cli::CapturePlan;
+use tscap_clock::read_order;
 use tscap_engine::ClosedFile;
 use tscap_file::pcapng::Hooks;
 

@@ -1,7 +1,7 @@
 //! The account at the end as fields of the journal's entry.
 
-use crate::command::journal::Field;
 use tscap_capture::Summary;
+use tscap_host::journald::Field;
 
 /// By which `journalctl MESSAGE_ID=…` finds the ends of captures.
 const SUMMARY: &str = "8eae17fdc1a8403f97b1e25711999a7f";

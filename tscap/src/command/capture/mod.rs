@@ -4,7 +4,6 @@ mod account;
 mod console;
 mod fields;
 mod follow;
-mod metrics;
 mod reporters;
 mod short;
 mod view;
@@ -14,11 +13,11 @@ use std::io::{self, IsTerminal as _};
 use self::follow::Following;
 use self::reporters::Reporters;
 use super::keys::Keys;
-use super::service::Service;
 use super::signals::{self, Signals};
 use super::{Exit, Failure, filter};
 use tscap_capture::{Capture, Ended, Event, Running, Stop, Summary};
 use tscap_cli::{self as cli, CapturePlan, Verbosity};
+use tscap_host::service::Service;
 
 /// Runs the capture.
 pub fn run(plan: &CapturePlan) -> Result<Exit, Failure> {

@@ -4,15 +4,14 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::console;
-use super::metrics::Metrics;
 use super::view::View;
 use crate::command::console::Console;
-use crate::command::service::Service;
 use crate::command::terminal;
 use tscap_base::failure::{Context as _, Failure};
 use tscap_base::text::numbers::counted;
-use tscap_capture::{Event, Progress, Ready, Summary};
+use tscap_capture::{Event, Metrics, Progress, Ready, Summary};
 use tscap_cli::CapturePlan;
+use tscap_host::service::Service;
 
 /// How often the service manager gets a status: each one wakes it.
 const STATUS_EVERY: Duration = Duration::from_secs(10);

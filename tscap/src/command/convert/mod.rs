@@ -21,13 +21,13 @@ use stamp::{StampError, Stamped, Stamping};
 
 use super::copy_target::CopyTarget;
 use super::print::{json_line, say};
-use super::whole_file::is_one;
 use super::{Context, Exit, Failure, filter};
 use tscap_capture::FilterSummary;
 use tscap_cli::{ConvertPlan, FilterSource};
 use tscap_clock::TimeBase;
 use tscap_file::pcapng::{AccountError, Changes, Damage, ReadError, RewriteError, Times, rewrite};
 use tscap_filter::Filter;
+use tscap_host::whole_file::is_one;
 
 /// Version of the JSON object.
 const VERSION: u32 = 1;

@@ -3,10 +3,10 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use crate::command::whole_file::write_whole_by;
 use crate::command::{Context as _, Failure, Hint as _};
 use tscap_delay::live::SlowPacket;
 use tscap_delay::packets::pcapng_of;
+use tscap_host::whole_file::write_whole_by;
 
 /// Writes them, in the order of time, whole or not at all.
 pub(super) fn write(path: &Path, packets: &[SlowPacket]) -> Result<(), Failure> {

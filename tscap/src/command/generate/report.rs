@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::command::console::{Console, read_order};
+use crate::command::console::Console;
 use tscap_base::text::numbers::{counted, grouped, span};
+use tscap_clock::read_order;
 use tscap_traffic::generator::{GapReport, Pacing, Sent, Step};
 
 /// Version of the JSON objects.

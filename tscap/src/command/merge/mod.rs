@@ -11,13 +11,13 @@ use serde::Serialize;
 
 use super::copy_target::CopyTarget;
 use super::print::{json_line, say};
-use super::whole_file::is_one;
 use super::{Context as _, Exit, Failure, Hint as _};
 use tscap_cli::MergePlan;
 use tscap_file::pcapng::{
     CaptureReport, InputReport, MergeError, Merged, Neighbours, ReadError, Source, merge,
 };
 use tscap_host::process::allow_most_files;
+use tscap_host::whole_file::is_one;
 
 /// Version of the JSON object.
 const VERSION: u32 = 1;

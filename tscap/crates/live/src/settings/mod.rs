@@ -16,6 +16,7 @@ mod guard;
 mod interface;
 mod journal;
 pub mod keeper;
+pub mod leftovers;
 mod lock;
 mod restore;
 mod setting;

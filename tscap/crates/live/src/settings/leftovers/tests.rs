@@ -1,11 +1,18 @@
 use super::*;
+use crate::settings::{InterfaceId, Setting, SettingsGuard};
 use tscap_base::recorded::Recorded;
-use tscap_live::settings::{InterfaceId, Setting, SettingsGuard};
 use tscap_network::recorded::link;
 
 const PID: u32 = 77;
 const RPS: &str = "sys/class/net/eth0/queues/rx-0/rps_cpus";
 const AFFINITY: &str = "proc/irq/38/smp_affinity_list";
+
+fn restored(folder: &JournalFolder, files: &KernelFiles) -> Result<Report, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    runtime.unwrap().block_on(restore(folder, files, || {}))
+}
 
 struct Machine {
     recorded: Recorded,
@@ -51,7 +58,7 @@ impl Machine {
     }
 
     fn restore(&self) -> Report {
-        let report = restore(&self.folder, &self.recorded.files);
+        let report = restored(&self.folder, &self.recorded.files);
         report.unwrap_or_else(|failure| panic!("{failure}"))
     }
 
@@ -67,7 +74,7 @@ impl Machine {
 fn nothing_to_restore_is_a_success() {
     let recorded = Recorded::virtio();
     let folder = JournalFolder::at(&recorded.path("journals"), &recorded.files);
-    let report = restore(&folder, &recorded.files).unwrap();
+    let report = restored(&folder, &recorded.files).unwrap();
     assert_eq!(report.done, ["nothing to restore"]);
     assert!(report.problems.is_empty());
     assert!(!recorded.path("journals").exists());

@@ -13,8 +13,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use self::file::MetricsFile;
 use self::text::Kind::{Counter, Gauge};
 use self::text::Page;
+use crate::{DirectionSummary, InterfaceSummary, Progress, Ready, Summary};
 use tscap_base::text::causes::chain;
-use tscap_capture::{DirectionSummary, InterfaceSummary, Progress, Ready, Summary};
+use tscap_clock::read_order;
 use tscap_file::accounting::{Directed, Direction, Outcomes};
 
 /// Prometheus usually looks every 15 s.
@@ -24,7 +25,7 @@ const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// The metrics of one capture.
 #[derive(Debug)]
-pub(super) struct Metrics {
+pub struct Metrics {
     path: PathBuf,
     /// The label by which captures are told from each other.
     name: String,
@@ -85,6 +86,7 @@ impl Metrics {
         })
     }
 
+    /// The capture has begun; nothing is written yet.
     pub fn ready(&mut self, ready: &Ready) {
         self.clock = Some(Clock {
             source: ready.clock.name(),
@@ -221,7 +223,7 @@ impl Metrics {
         let (Some(clock), now) = (&self.clock, &self.latest) else {
             return;
         };
-        let read = crate::command::console::read_order(clock.is_ordered);
+        let read = read_order(clock.is_ordered);
         page.metric("tscap_info", Gauge, "What captures and stamps.")
             .sample(
                 &[

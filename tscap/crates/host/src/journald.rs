@@ -8,23 +8,28 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixDatagram;
 
+/// Where journald hears.
 const SOCKET: &str = "/run/systemd/journal/socket";
 
 /// How much a message matters, as syslog(3) has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Priority {
+pub enum Priority {
+    /// Something was not done.
     Error = 3,
+    /// It is done, otherwise than was asked for or with a risk.
     Warning = 4,
+    /// What happens as it should.
     Info = 6,
+    /// What only those want to know who look for a fault.
     Debug = 7,
 }
 
 /// A field beside the message: its name in capitals, and its value.
-pub(super) type Field = (String, String);
+pub type Field = (String, String);
 
 /// Whether what is written to standard error goes to the journal (`JOURNAL_STREAM`,
 /// systemd.exec(5)).
-pub(super) fn is_stderr() -> bool {
+pub fn is_stderr() -> bool {
     let stderr = io::stderr().as_fd().try_clone_to_owned();
     let stream = env::var("JOURNAL_STREAM").ok();
     let of_stderr = stderr.and_then(|stderr| File::from(stderr).metadata());
@@ -35,7 +40,7 @@ pub(super) fn is_stderr() -> bool {
 }
 
 /// An entry as the journal takes it, the message first.
-pub(super) fn entry(priority: Priority, message: &str, fields: &[Field]) -> Vec<u8> {
+pub fn entry(priority: Priority, message: &str, fields: &[Field]) -> Vec<u8> {
     let mut entry = Vec::new();
     put(&mut entry, "MESSAGE", message);
     put(&mut entry, "PRIORITY", &(priority as u8).to_string());
@@ -75,10 +80,11 @@ fn message(entry: &[u8]) -> &[u8] {
     }
 }
 
+/// A connection to journald; what it does not take goes to standard error.
 #[derive(Debug)]
-pub(super) struct Journal(UnixDatagram);
+pub struct Journald(UnixDatagram);
 
-impl Journal {
+impl Journald {
     /// Of this machine.
     ///
     /// # Errors
@@ -88,7 +94,7 @@ impl Journal {
     }
 }
 
-impl Write for Journal {
+impl Write for Journald {
     /// One that journald does not take, or that is too long for it, goes to it as the other
     /// lines on standard error do.
     fn write(&mut self, entry: &[u8]) -> io::Result<usize> {

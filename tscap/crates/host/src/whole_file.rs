@@ -6,16 +6,16 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tscap_host::access::{Owner, check_links, folder_of, keep_access};
-use tscap_host::new_file::NewFile;
-use tscap_host::user;
+use crate::access::{Owner, check_links, folder_of, keep_access};
+use crate::new_file::NewFile;
+use crate::user;
 
 /// The temporary files of this process that have no name of their own yet.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Removes the temporary files; none is made, and none gets its name, any more. To be
 /// called before the process exits while other threads may be writing.
-pub(super) fn abandon() {
+pub fn abandon() {
     let unfinished = lock();
     for path in &*unfinished {
         // The folder may be gone.
@@ -31,12 +31,12 @@ fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
 /// Writes a file under another name and gives it its own when it is whole. What
 /// the path led to is as before if that fails; its owner and mode stay. A new file is
 /// its owner's alone. A pipe or a device is written to.
-pub(super) fn write_whole(path: &Path, content: &str) -> io::Result<()> {
+pub fn write_whole(path: &Path, content: &str) -> io::Result<()> {
     write_whole_by(path, 0o600, |file| file.write_all(content.as_bytes()))
 }
 
 /// The same, of what `write` writes; a new file has the mode `new_mode`.
-pub(super) fn write_whole_by<T, E: From<io::Error>>(
+pub fn write_whole_by<T, E: From<io::Error>>(
     path: &Path,
     new_mode: u32,
     write: impl FnOnce(&mut File) -> Result<T, E>,
@@ -104,7 +104,7 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Whether two paths lead to one regular file, also if it is not there yet.
-pub(super) fn is_same(a: &Path, b: &Path) -> bool {
+pub fn is_same(a: &Path, b: &Path) -> bool {
     match (fs::metadata(a), fs::metadata(b)) {
         (Ok(a), Ok(b)) => a.is_file() && is_one(&a, &b),
         (Err(_), Err(_)) => {
@@ -122,7 +122,7 @@ pub(super) fn is_same(a: &Path, b: &Path) -> bool {
 }
 
 /// Whether these are of one file.
-pub(super) fn is_one(a: &Metadata, b: &Metadata) -> bool {
+pub fn is_one(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 

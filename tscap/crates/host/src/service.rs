@@ -10,15 +10,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-use super::Failure;
-use tscap_base::failure::Context as _;
+use tscap_base::failure::{Context as _, Failure};
 
 /// A service manager that takes nothing must not hold up the capture for longer.
 const TAKEN_WITHIN: Duration = Duration::from_millis(500);
 
 /// The service that this process is, if it is one.
 #[derive(Debug)]
-pub(super) struct Service {
+pub struct Service {
     manager: Option<Manager>,
     /// It is killed when it has not said for so long that it is alive.
     watchdog: Option<Duration>,
@@ -56,6 +55,7 @@ impl Service {
             .context("cannot tell the service manager (NOTIFY_SOCKET)")
     }
 
+    /// The capture is about to end.
     pub fn stopping(&self) {
         self.tell_if_heard("STOPPING=1");
     }
