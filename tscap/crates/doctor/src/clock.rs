@@ -2,6 +2,7 @@
 //! UTC.
 
 use super::check::{Check, Topic, advice, fix};
+use tscap_arch::{CLOCK_SOURCE, CONSTANT_FEATURES, COUNTER};
 use tscap_base::kernel_files::{KernelFiles, read};
 use tscap_clock::LEAST_TAI_OFFSET_S;
 use tscap_host::process;
@@ -43,11 +44,15 @@ const NO_ADJTIMEX: &str = "a seccomp filter forbids adjtimex: run tscap outside 
 /// reference: over the internet NTP keeps some tens of milliseconds.
 const LARGEST_ERROR_NS: u64 = 100_000_000;
 
-/// Whether the TSC runs at one rate at all times.
+/// Whether the counter runs at one rate at all times.
 pub(super) fn tsc(files: &KernelFiles) -> Check {
+    counter(files, CONSTANT_FEATURES)
+}
+
+/// The same, if `needed` are the features that say so.
+fn counter(files: &KernelFiles, needed: &[&str]) -> Check {
     TSC.by_files(|| {
         let flags = Flags::read(files)?;
-        let needed = ["constant_tsc", "nonstop_tsc"];
         let missing: Vec<_> = needed.iter().filter(|flag| !flags.has(flag)).collect();
         Ok(if let [first, more @ ..] = &missing[..] {
             let more: String = more.iter().map(|flag| format!(" and no {flag}")).collect();
@@ -61,7 +66,7 @@ pub(super) fn tsc(files: &KernelFiles) -> Check {
         } else if !tsc::is_offered(files)? {
             TSC.warning(
                 "the kernel found it unstable and does not use it",
-                advice("take --clock ktime; `dmesg | grep -i tsc` says what was found"),
+                advice("take --clock ktime; `dmesg | grep -i clocksource` says what was found"),
             )
         } else {
             TSC.good("constant, nonstop, and the kernel trusts it")
@@ -74,22 +79,23 @@ pub(super) fn source(files: &KernelFiles) -> Check {
     SOURCE.by_files(|| {
         let file = files.sys(FOLDER).join("current_clocksource");
         let current = read(&file)?;
-        Ok(if current == "tsc" {
-            SOURCE.good("tsc")
+        Ok(if current == CLOCK_SOURCE {
+            SOURCE.good(CLOCK_SOURCE)
         } else if tsc::is_offered(files)? {
-            let found = format!("{current}, although there is tsc");
-            SOURCE.warning(
-                found,
-                fix(format!("echo tsc > /sys/{FOLDER}/current_clocksource")),
-            )
+            let found = format!("{current}, although there is {CLOCK_SOURCE}");
+            let choose = format!("echo {CLOCK_SOURCE} > /sys/{FOLDER}/current_clocksource");
+            SOURCE.warning(found, fix(choose))
         } else {
             let remedy = if Flags::read(files)?.is_virtual() {
-                "it can't be chosen from inside: the host must offer an invariant TSC"
+                format!("it can't be chosen from inside: the host must offer an invariant {COUNTER}")
             } else {
-                "`dmesg | grep -i -e tsc -e clocksource` says why the kernel gave up the TSC"
+                format!(
+                    "`dmesg | grep -i -e {CLOCK_SOURCE} -e clocksource` says why the kernel gave up \
+                     the {COUNTER}"
+                )
             };
             SOURCE.warning(
-                format!("{current}; the kernel offers no tsc"),
+                format!("{current}; the kernel offers no {CLOCK_SOURCE}"),
                 advice(remedy),
             )
         })
@@ -152,12 +158,13 @@ pub(super) fn tai(clock: &Result<KernelClock, String>) -> Check {
 mod tests {
     use super::*;
     use crate::check::Verdict::{Good, Warning};
+    use tscap_arch::FEATURES_FIELD;
     use tscap_base::recorded::Recorded;
     use tscap_time::timex::Leap;
 
     fn machine(flags: &str, current: &str, available: &str) -> Recorded {
         let machine = Recorded::veth();
-        machine.put("proc/cpuinfo", &format!("flags\t\t: fpu {flags}"));
+        machine.put("proc/cpuinfo", &format!("{FEATURES_FIELD}\t: fpu {flags}"));
         machine.put(&format!("sys/{FOLDER}/current_clocksource"), current);
         machine.put(&format!("sys/{FOLDER}/available_clocksource"), available);
         machine
@@ -165,13 +172,14 @@ mod tests {
 
     #[test]
     fn a_counter_must_be_constant_nonstop_and_trusted() {
-        let check = |flags, available| tsc(&machine(flags, "tsc", available).files);
-        check("constant_tsc nonstop_tsc", "tsc hpet").is(Good, "trusts it");
+        let needed = ["constant_tsc", "nonstop_tsc"];
+        let check =
+            |flags, available| counter(&machine(flags, CLOCK_SOURCE, available).files, &needed);
+        let offered = format!("{CLOCK_SOURCE} hpet");
+        check("constant_tsc nonstop_tsc", &offered).is(Good, "trusts it");
         let neither = "this CPU has no constant_tsc and no nonstop_tsc";
-        check("tsc", "tsc hpet")
-            .is(Warning, neither)
-            .advises("ktime");
-        check("constant_tsc hypervisor", "tsc kvm-clock")
+        check("tsc", &offered).is(Warning, neither).advises("ktime");
+        check("constant_tsc hypervisor", &offered)
             .is(Warning, "this CPU has no nonstop_tsc")
             .advises("+invtsc");
         check("constant_tsc nonstop_tsc", "hpet acpi_pm")
@@ -183,12 +191,12 @@ mod tests {
     #[test]
     fn the_clock_source_is_to_be_the_counter() {
         let check = |flags, current, available| source(&machine(flags, current, available).files);
-        check("", "tsc", "tsc hpet").is(Good, "tsc");
-        check("", "kvm-clock", "kvm-clock tsc")
+        let offered = format!("kvm-clock {CLOCK_SOURCE}");
+        check("", CLOCK_SOURCE, &offered).is(Good, CLOCK_SOURCE);
+        let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+        check("", "kvm-clock", &offered)
             .is(Warning, "kvm-clock, although")
-            .fixed_by(
-                "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
-            );
+            .fixed_by(&format!("echo {CLOCK_SOURCE} > {file}"));
         check("", "hpet", "hpet acpi_pm")
             .is(Warning, "hpet")
             .advises("dmesg");

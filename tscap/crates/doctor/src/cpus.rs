@@ -121,11 +121,12 @@ pub(super) fn isolated_cpus(files: &KernelFiles) -> Result<Vec<u32>, KernelFileE
 mod tests {
     use super::*;
     use crate::check::Verdict::{Good, Warning};
+    use tscap_arch::FEATURES_FIELD;
     use tscap_base::recorded::Recorded;
 
     fn machine(flags: &str) -> Recorded {
         let machine = Recorded::veth();
-        machine.put("proc/cpuinfo", &format!("flags\t\t: fpu {flags}"));
+        machine.put("proc/cpuinfo", &format!("{FEATURES_FIELD}\t: fpu {flags}"));
         machine
     }
 

@@ -16,10 +16,20 @@ const STEAL: Topic = Topic {
 /// More stolen time than this shows in the tail of every measurement, percent.
 const MOST_STOLEN_PERCENT: f64 = 2.0;
 
+/// Makers of virtual machines, as `sys_vendor` names them, where CPUs tell of no hypervisor.
+const MAKERS: [&str; 6] = [
+    "Amazon EC2",
+    "Google",
+    "Microsoft Corporation",
+    "Parallels",
+    "QEMU",
+    "VMware",
+];
+
 /// The hypervisor that this machine runs under, as far as it can be told from
 /// inside; `None` without one.
 pub fn hypervisor(files: &KernelFiles) -> Result<Option<String>, KernelFileError> {
-    if !Flags::read(files)?.is_virtual() {
+    if !Flags::read(files)?.is_virtual() && !is_of_a_maker(files)? {
         return Ok(None);
     }
     let clocks = "devices/system/clocksource/clocksource0/available_clocksource";
@@ -42,6 +52,15 @@ pub fn hypervisor(files: &KernelFiles) -> Result<Option<String>, KernelFileError
     } else {
         words.join(", ")
     }))
+}
+
+/// Whether the firmware names a maker of virtual machines, and no bare machine of its.
+fn is_of_a_maker(files: &KernelFiles) -> Result<bool, KernelFileError> {
+    let of = |file| read_if_there(&files.sys("class/dmi/id").join(file));
+    let vendor = of("sys_vendor")?.unwrap_or_default();
+    let product = of("product_name")?.unwrap_or_default();
+    let is_bare = product.contains(".metal") || product.contains("Surface");
+    Ok(MAKERS.iter().any(|maker| vendor.starts_with(maker)) && !is_bare)
 }
 
 /// Whether this is a virtual machine.
@@ -102,25 +121,45 @@ fn stolen_percent(stat: &str) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::check::Verdict::{Good, Warning};
+    use tscap_arch::FEATURES_FIELD;
     use tscap_base::recorded::Recorded;
 
     #[test]
     fn a_virtual_machine_says_so() {
         let recorded = Recorded::veth();
         machine(&recorded.files).is(Warning, "cpuinfo");
-        recorded.put("proc/cpuinfo", "flags\t\t: fpu vmx");
+        let cpu = |features: &str| {
+            recorded.put("proc/cpuinfo", &format!("{FEATURES_FIELD}\t: {features}"));
+        };
+        cpu("fpu vmx");
         machine(&recorded.files).is(Good, "no hypervisor");
-        recorded.put("proc/cpuinfo", "flags\t\t: fpu hypervisor");
+        cpu("fpu hypervisor");
         machine(&recorded.files)
             .is(Warning, "(of an unknown kind);")
             .advises("bare machine");
-        recorded.put("proc/cpuinfo", "flags\t\t: fpu hypervisor svm");
+        cpu("fpu hypervisor svm");
         recorded.put(
             "sys/devices/system/clocksource/clocksource0/available_clocksource",
             "kvm-clock tsc",
         );
         recorded.put("sys/class/dmi/id/sys_vendor", "QEMU");
         machine(&recorded.files).is(Warning, "(KVM, QEMU), which may run others inside");
+    }
+
+    /// CPUs of arm64 do not.
+    #[test]
+    fn the_firmware_tells_where_the_cpu_does_not() {
+        let recorded = Recorded::veth();
+        recorded.put("proc/cpuinfo", &format!("{FEATURES_FIELD}\t: fp asimd"));
+        let product = |vendor, name| {
+            recorded.put("sys/class/dmi/id/sys_vendor", vendor);
+            recorded.put("sys/class/dmi/id/product_name", name);
+            machine(&recorded.files)
+        };
+        product("QEMU", "QEMU Virtual Machine").is(Warning, "(QEMU, QEMU Virtual Machine)");
+        product("Amazon EC2", "c7g.large").is(Warning, "Amazon EC2");
+        product("Amazon EC2", "c7g.metal").is(Good, "none");
+        product("Raspberry Pi Foundation", "").is(Good, "none");
     }
 
     #[test]

@@ -2,24 +2,24 @@
 
 use std::io;
 
-use seccompiler::{SeccompAction, SeccompFilter, TargetArch, apply_filter};
+use seccompiler::{SeccompAction, SeccompFilter, apply_filter};
+use tscap_arch::LEGACY_SYSTEM_CALLS;
 
-/// What writing files takes, and reading clocks; and what the C library does by itself.
+/// What writing files takes, and reading clocks; and what the C library does by itself. With
+/// [`LEGACY_SYSTEM_CALLS`], where there are any.
 #[rustfmt::skip]
-const FOR_WRITING: [i64; 68] = [
+const FOR_WRITING: [libc::c_long; 58] = [
     // Files.
     libc::SYS_write, libc::SYS_writev, libc::SYS_pwrite64, libc::SYS_read, libc::SYS_pread64,
-    libc::SYS_openat, libc::SYS_open, libc::SYS_close, libc::SYS_dup, libc::SYS_fcntl,
+    libc::SYS_openat, libc::SYS_close, libc::SYS_dup, libc::SYS_fcntl,
     libc::SYS_lseek, libc::SYS_ftruncate, libc::SYS_fallocate, libc::SYS_fsync,
     libc::SYS_fdatasync, libc::SYS_sync_file_range, libc::SYS_fadvise64, libc::SYS_flock,
-    libc::SYS_fstat,
-    libc::SYS_stat, libc::SYS_lstat, libc::SYS_newfstatat, libc::SYS_statx, libc::SYS_fstatfs,
-    libc::SYS_access, libc::SYS_faccessat, libc::SYS_faccessat2, libc::SYS_readlink,
-    libc::SYS_readlinkat, libc::SYS_getcwd, libc::SYS_rename, libc::SYS_renameat,
-    libc::SYS_renameat2, libc::SYS_link, libc::SYS_linkat, libc::SYS_unlink, libc::SYS_unlinkat,
-    libc::SYS_fchmod, libc::SYS_fchown, libc::SYS_poll, libc::SYS_ppoll,
+    libc::SYS_fstat, libc::SYS_newfstatat, libc::SYS_statx, libc::SYS_fstatfs,
+    libc::SYS_faccessat, libc::SYS_faccessat2, libc::SYS_readlinkat, libc::SYS_getcwd,
+    libc::SYS_renameat, libc::SYS_renameat2, libc::SYS_linkat, libc::SYS_unlinkat,
+    libc::SYS_fchmod, libc::SYS_fchown, libc::SYS_ppoll,
     // Clocks; reads that the vDSO can't answer.
-    libc::SYS_clock_gettime, libc::SYS_gettimeofday, libc::SYS_time, libc::SYS_adjtimex,
+    libc::SYS_clock_gettime, libc::SYS_gettimeofday, libc::SYS_adjtimex,
     libc::SYS_clock_adjtime, libc::SYS_nanosleep, libc::SYS_clock_nanosleep,
     // Threads and memory.
     libc::SYS_futex, libc::SYS_sched_yield, libc::SYS_gettid, libc::SYS_getpid,
@@ -35,9 +35,12 @@ const FOR_WRITING: [i64; 68] = [
 /// # Errors
 /// If the kernel has no seccomp.
 pub fn only_write() -> io::Result<()> {
-    let rules = FOR_WRITING.map(|call| (call, Vec::new())).into();
+    let calls = FOR_WRITING.iter().chain(LEGACY_SYSTEM_CALLS);
+    let rules = calls.map(|call| (*call, Vec::new())).collect();
     let refuse = SeccompAction::Errno(libc::EPERM.cast_unsigned());
-    let filter = SeccompFilter::new(rules, refuse, SeccompAction::Allow, TargetArch::x86_64);
+    let architecture = std::env::consts::ARCH.try_into();
+    let architecture = architecture.map_err(io::Error::other)?;
+    let filter = SeccompFilter::new(rules, refuse, SeccompAction::Allow, architecture);
     let program = filter.and_then(seccompiler::BpfProgram::try_from);
     apply_filter(&program.map_err(io::Error::other)?).map_err(io::Error::other)
 }

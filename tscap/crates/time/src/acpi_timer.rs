@@ -1,9 +1,8 @@
 //! The power-management timer of ACPI, read at its port (ACPI Specification 6.5, 4.8.2.1).
 
-use std::arch::asm;
 use std::io;
-use std::marker::PhantomData;
 
+use tscap_arch::Ports;
 use tscap_base::kernel_files::{KernelFileError, KernelFiles, read_bytes};
 
 /// The Fixed ACPI Description Table.
@@ -21,7 +20,7 @@ const IS_REDUCED: u32 = 1 << 20;
 /// Ports are one of the address spaces of a Generic Address Structure (5.2.3.2).
 const SYSTEM_IO: u8 = 1;
 /// The timer has four ports.
-const PORTS: libc::c_ulong = 4;
+const PORTS: u16 = 4;
 /// A chipset that needs more gives no time at all.
 const ATTEMPTS: usize = 100;
 /// Readings within which it ticks, if it does: each takes longer than a tick.
@@ -53,7 +52,7 @@ pub enum AcpiTimerError {
     #[error("the timer is at no I/O port, but in address space {0}")]
     Space(u8),
     /// The kernel gives this thread no port.
-    #[error("cannot use the I/O port {port:#x} of the timer: that takes CAP_SYS_RAWIO")]
+    #[error("cannot use the I/O port {port:#x} of the timer: that takes x86-64 and CAP_SYS_RAWIO")]
     Port {
         /// Which.
         port: u16,
@@ -75,8 +74,8 @@ struct Place {
 /// The timer, for the thread that opened it: the kernel lets no other one use the port.
 #[derive(Debug)]
 pub struct AcpiTimer {
-    place: Place,
-    of_this_thread: PhantomData<*const ()>,
+    bits: u32,
+    ports: Ports,
 }
 
 impl AcpiTimer {
@@ -87,17 +86,10 @@ impl AcpiTimer {
     /// ports (EPERM).
     pub fn open(files: &KernelFiles) -> Result<Self, AcpiTimerError> {
         let place = Place::of_table(&read_bytes(&files.sys(TABLE))?)?;
-        let port = place.port;
-        // SAFETY: takes no pointers. Reading these four ports changes nothing.
-        let result = unsafe { libc::ioperm(port.into(), PORTS, 1) };
-        if result != 0 {
-            let source = io::Error::last_os_error();
-            return Err(AcpiTimerError::Port { port, source });
-        }
-        let timer = Self {
-            place,
-            of_this_thread: PhantomData,
-        };
+        let Place { port, bits } = place;
+        let ports = Ports::open(port, PORTS);
+        let ports = ports.map_err(|source| AcpiTimerError::Port { port, source })?;
+        let timer = Self { bits, ports };
         let first = timer.read();
         if (0..TICKS_WITHIN).any(|_| timer.read() != first) {
             Ok(timer)
@@ -108,19 +100,13 @@ impl AcpiTimer {
 
     /// Its width, bits: 24 or 32.
     pub fn bits(&self) -> u32 {
-        self.place.bits
+        self.bits
     }
 
     /// Reads it once: one access to a port.
     #[inline]
     pub fn read(&self) -> AcpiTicks {
-        let value: u32;
-        // SAFETY: `open` was given the port, for this thread, which the type does not leave.
-        unsafe {
-            asm!("in eax, dx", in("dx") self.place.port, out("eax") value,
-                 options(nomem, nostack, preserves_flags));
-        }
-        AcpiTicks(value & (u32::MAX >> (32 - self.place.bits)))
+        AcpiTicks(self.ports.read_u32() & (u32::MAX >> (32 - self.bits)))
     }
 
     /// Reads it until three readings in a row are in order, for chipsets that do not latch it
@@ -134,13 +120,6 @@ impl AcpiTimer {
             }
         }
         self.read()
-    }
-}
-
-impl Drop for AcpiTimer {
-    fn drop(&mut self) {
-        // SAFETY: takes no pointers; gives back what `open` asked for.
-        let _ = unsafe { libc::ioperm(self.place.port.into(), PORTS, 0) };
     }
 }
 

@@ -1,8 +1,10 @@
-//! What /proc/cpuinfo says the CPU can do (arch/x86/kernel/cpu/proc.c).
+//! What /proc/cpuinfo says the CPU can do : its field has another name on each
+//! architecture.
 
+use tscap_arch::FEATURES_FIELD;
 use tscap_base::kernel_files::{KernelFileError, KernelFiles, read};
 
-/// Names of the features of the first CPU, as in `flags`.
+/// Names of the features of the first CPU, as the kernel names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flags(String);
 
@@ -11,7 +13,7 @@ impl Flags {
     pub fn read(files: &KernelFiles) -> Result<Self, KernelFileError> {
         let text = read(&files.proc("cpuinfo"))?;
         let mut fields = text.lines().filter_map(|line| line.split_once(':'));
-        let flags = fields.find(|(key, _)| key.trim() == "flags");
+        let flags = fields.find(|(key, _)| key.trim() == FEATURES_FIELD);
         Ok(Self(flags.map_or("", |(_, flags)| flags).to_owned()))
     }
 
@@ -20,7 +22,7 @@ impl Flags {
         self.0.split_whitespace().any(|it| it == flag)
     }
 
-    /// Whether a hypervisor says that it is there (CPUID 1, ECX bit 31).
+    /// Whether a hypervisor says that it is there (CPUID 1, ECX bit 31); those of arm64 do not.
     pub fn is_virtual(&self) -> bool {
         self.has("hypervisor")
     }
@@ -37,7 +39,9 @@ mod tests {
         assert!(Flags::read(&machine.files).is_err());
         machine.put(
             "proc/cpuinfo",
-            "processor\t: 0\nflags\t\t: fpu tsc constant_tsc hypervisor\nbugs\t\t:",
+            &format!(
+                "processor\t: 0\n{FEATURES_FIELD}\t: fpu tsc constant_tsc hypervisor\nbugs\t\t:"
+            ),
         );
         let flags = Flags::read(&machine.files).unwrap();
         assert!(flags.has("tsc") && flags.has("constant_tsc") && flags.is_virtual());

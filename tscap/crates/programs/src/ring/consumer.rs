@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::block::{Block, CorruptBlock, corrupt, stamp};
 use super::key_record::KeyRecord;
-use super::memory::{Memory, prefetch};
+use super::memory::Memory;
 use tscap_clock::RawStamp;
 
 /// Bytes that come into the cache together.
@@ -196,7 +196,7 @@ impl Run<'_> {
         let block = Block::at_start(bytes, position, stamp);
         if let Ok(block) = &block {
             self.taken += block.len();
-            prefetch(here.wrapping_add(BLOCKS_AHEAD * block.len()));
+            tscap_arch::prefetch(here.wrapping_add(BLOCKS_AHEAD * block.len()));
         }
         Some(block)
     }

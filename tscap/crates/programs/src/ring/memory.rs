@@ -111,15 +111,6 @@ impl Memory {
     }
 }
 
-/// Asks for the cache line at an address, which may be any: a hint.
-#[inline]
-pub(super) fn prefetch(at: *const u8) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: SSE, which every x86-64 has; a prefetch reads nothing and never faults
-    // (Intel SDM 2B, PREFETCHh), whatever the address is.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
-}
-
 impl Drop for Memory {
     fn drop(&mut self) {
         let length = self.count as usize * value_size(self.ring_bytes);
