@@ -4,10 +4,10 @@
 //! between (user space refuses PREEMPT_RT kernels, where that is not given).
 
 use core::ptr;
-use core::sync::atomic::{Ordering, compiler_fence};
 
 use tscap_common::ring::{HEAD_OFFSET, TAIL_OFFSET};
 use tscap_common::state::CpuState;
+use tscap_ebpf::store_release;
 
 /// Whether `len` more bytes fit. The consumer's cache line is touched only when
 /// the tail seen last says that they do not.
@@ -18,7 +18,8 @@ pub fn has_room(cpu: *mut CpuState, ring: *mut u8, ring_bytes: u64, len: u64) ->
             return true;
         }
         // The consumer publishes the tail with release order after it has read
-        // the bytes; what the producer then overwrites depends on this load.
+        // the bytes. What the producer then overwrites is behind a branch on this load,
+        // and no CPU shows a store before such a branch is certain.
         (*cpu).cached_tail = ptr::read_volatile(ring.add(TAIL_OFFSET).cast::<u64>());
         (*cpu).head - (*cpu).cached_tail + len <= ring_bytes
     }
@@ -30,31 +31,7 @@ pub fn publish(cpu: *mut CpuState, ring: *mut u8, len: u64) {
     unsafe {
         let head = (*cpu).head + len;
         (*cpu).head = head;
-        store_release(ring.add(HEAD_OFFSET).cast::<u64>(), head);
-    }
-}
-
-/// x86-64 keeps stores in order: a plain store behind a compiler fence is a
-/// release store.
-#[cfg(bpf_target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn store_release(address: *mut u64, value: u64) {
-    compiler_fence(Ordering::Release);
-    unsafe { ptr::write_volatile(address, value) };
-}
-
-/// Elsewhere an atomic exchange, which is fully ordered (BPF's own store-release
-/// needs kernel 6.15). Untested on real hardware.
-#[cfg(not(bpf_target_arch = "x86_64"))]
-#[inline(always)]
-unsafe fn store_release(address: *mut u64, value: u64) {
-    compiler_fence(Ordering::Release);
-    unsafe {
-        core::arch::asm!(
-            "{value} = xchg_64({address}, {value})",
-            address = in(reg) address,
-            value = inout(reg) value => _,
-        );
+        store_release(ring.add(HEAD_OFFSET).cast(), head);
     }
 }
 

@@ -25,6 +25,7 @@ use tscap_common::hook::ClockDomain;
 use tscap_common::stamping::{
     Count, Counts, Latch, Line, MOST_EARLIER_NS, MOST_READS, Mark, Published,
 };
+use tscap_ebpf::load_in_order;
 
 use crate::clock::{Clock, Ktime, Tai, TscKfunc, TscPerf};
 
@@ -218,7 +219,7 @@ fn published() -> Option<Published> {
                 unused: 0,
             }
         };
-        if unsafe { read_volatile(addr_of!((*latch).sequence)) } == sequence {
+        if unsafe { load_in_order(addr_of!((*latch).sequence)) } == sequence {
             return Some(published);
         }
         reads += 1;

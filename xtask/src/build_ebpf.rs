@@ -118,8 +118,9 @@ fn build(build_dir: &Path, out: &Path) -> Result<Manifest> {
             "--target-dir",
         ])
         .arg(build_dir)
-        // The crate that declares the BPF helpers needs unstable features.
-        .env("RUSTC_BOOTSTRAP", "aya_ebpf")
+        // The crate that declares the BPF helpers needs unstable features, and so does the one
+        // with instructions in it. With them, the programs' own symbols would have other names.
+        .env("RUSTC_BOOTSTRAP", "aya_ebpf,tscap_ebpf")
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"))
         .env("CARGO_TARGET_BPFEL_UNKNOWN_NONE_LINKER", linker);
     sh::run(&mut cargo)?;

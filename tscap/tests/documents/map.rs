@@ -127,10 +127,11 @@ fn tree(package: &str) -> BTreeSet<String> {
 #[test]
 fn the_clock_and_the_filter_stand_alone() {
     for (name, may_use) in [
-        ("clock", &["base", "time"][..]),
+        ("clock", &["arch", "base", "time"][..]),
         ("filter", &["base"]),
-        ("time", &["base"]),
+        ("time", &["arch", "base"]),
         ("base", &[]),
+        ("arch", &[]),
     ] {
         let package = format!("tscap-{name}");
         let tree = tree(&package);
@@ -144,6 +145,32 @@ fn the_clock_and_the_filter_stand_alone() {
             assert!(may_use.contains(&other), "{name} uses {other}");
         }
     }
+}
+
+/// What asks for the architecture, or is of one.
+const OF_AN_ARCHITECTURE: [&str; 5] = [
+    concat!("target_", "arch"),
+    concat!("CARGO_CFG_TARGET_", "ARCH"),
+    concat!("std::", "arch"),
+    concat!("core::", "arch"),
+    concat!("asm", "!("),
+];
+
+#[test]
+fn only_one_crate_asks_for_the_architecture() {
+    let of_arch = root().join("tscap/crates/arch");
+    let folders = ["tscap", "tscap-common", "xtask"].map(|it| root().join(it));
+    let mut seen = 0;
+    for file in folders.iter().flat_map(|it| sources(it)) {
+        let text = fs::read_to_string(&file).expect("a source");
+        let found = OF_AN_ARCHITECTURE.iter().find(|it| text.contains(**it));
+        if file.starts_with(&of_arch) {
+            seen += usize::from(found.is_some());
+        } else {
+            assert_eq!(found, None, "{}", file.display());
+        }
+    }
+    assert!(seen >= 3, "only {seen} files of tscap-arch were found");
 }
 
 #[test]

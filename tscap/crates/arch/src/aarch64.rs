@@ -16,9 +16,9 @@ pub const FEATURES_FIELD: &str = "Features";
 /// counter has it (see [`has_constant_rate`]).
 pub const CONSTANT_FEATURES: &[&str] = &[];
 
-/// Whether other CPUs see the stores of one in the order of its program, without a barrier:
-/// they do not (Arm ARM, B2.3).
-pub const STORES_STAY_IN_ORDER: bool = false;
+/// Whether other CPUs see the loads of one, and its stores, in the order of its program without
+/// a barrier: they do not (Arm ARM, B2.3).
+pub const KEEPS_ORDER: bool = false;
 
 /// System calls that newer ones have replaced, and that C libraries still make: arm64 came
 /// after them (include/uapi/asm-generic/unistd.h).

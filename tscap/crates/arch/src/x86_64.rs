@@ -17,9 +17,9 @@ pub const FEATURES_FIELD: &str = "flags";
 /// The features in it without which the counter has no constant rate, or stops.
 pub const CONSTANT_FEATURES: &[&str] = &["constant_tsc", "nonstop_tsc"];
 
-/// Whether other CPUs see the stores of one in the order of its program, without a barrier
-/// (Intel SDM vol. 3, 10.2.2; AMD APM vol. 2, 7.2).
-pub const STORES_STAY_IN_ORDER: bool = true;
+/// Whether other CPUs see the loads of one, and its stores, in the order of its program without
+/// a barrier (Intel SDM vol. 3, 10.2.2; AMD APM vol. 2, 7.2).
+pub const KEEPS_ORDER: bool = true;
 
 /// System calls that newer ones have replaced, and that C libraries still make.
 #[rustfmt::skip]

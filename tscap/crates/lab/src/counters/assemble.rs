@@ -77,7 +77,7 @@ pub fn assemble(
             subject
         })
         .collect();
-    if about.machine.clocksource == "tsc" {
+    if about.machine.clocksource == tscap_arch::CLOCK_SOURCE {
         add_interfaces(&mut subjects);
     }
     warnings.extend(

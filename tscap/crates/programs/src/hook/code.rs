@@ -20,6 +20,7 @@ use tscap_common::config::{
 use super::call::{Call, call_of, set_r0};
 use super::kfunc::counter_of;
 use super::load_error::{FilterError, LoadError};
+use super::order;
 use super::place::Place;
 use super::program::Program;
 use super::retry::retry_interrupted;
@@ -67,9 +68,10 @@ impl Code {
                 code: calling(&function.instructions, calls)?,
                 functions: function.func_info.func_info.clone(),
             };
-            Some((name.clone(), (routine, program.section.clone())))
+            let routine = for_this_architecture(routine);
+            Some(routine.map(|it| (name.clone(), (it, program.section.clone()))))
         });
-        let programs = programs.collect();
+        let programs = programs.collect::<Result<_, _>>()?;
         Ok(Self {
             programs,
             license: object.license,
@@ -130,6 +132,15 @@ impl Code {
             source,
         })?;
         Ok(loaded.into())
+    }
+}
+
+/// Without atomic operations that this architecture needs none of for the order of accesses.
+fn for_this_architecture(routine: Routine) -> Result<Routine, FilterError> {
+    if tscap_arch::KEEPS_ORDER {
+        routine.spliced(|at| order::plain(&routine.code, at).map(Ok))
+    } else {
+        Ok(routine)
     }
 }
 

@@ -20,6 +20,7 @@ mod load_error;
 mod loader;
 mod object;
 pub mod offloads;
+mod order;
 mod place;
 mod port;
 mod program;

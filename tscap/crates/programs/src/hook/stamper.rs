@@ -25,7 +25,7 @@ use tscap_network::bpf::{InterfaceLink, LinkPoint};
 use tscap_network::netdev::Link;
 
 /// The committed object, or the one that `TSCAP_STAMP_OBJECT` named at build time.
-static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_STAMP_OBJECT_PATH"));
+pub(super) static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_STAMP_OBJECT_PATH"));
 
 /// The programs, loaded, and what they are told.
 pub struct Stamper {
