@@ -122,10 +122,10 @@ mod tests {
             let pairs = code.windows(2).filter(|pair| is_atomic(&pair[1]));
             let expected = pairs.map(|pair| {
                 let [zero, [code, registers, low, high, operation, ..]] =
-                    [&pair[0], &pair[1]].map(bytes).into();
+                    [&pair[0], &pair[1]].map(bytes);
                 assert_eq!((code, operation), (0xdb, 0x41));
                 assert_eq!(zero, [0xb7, registers >> 4, 0, 0, 0, 0, 0, 0]);
-                let swapped = registers << 4 | registers >> 4;
+                let swapped = registers.rotate_left(4);
                 [0x79, swapped, low, high, 0, 0, 0, 0]
             });
             let expected: Vec<_> = expected.collect();
