@@ -19,7 +19,7 @@ use tscap_testkit::wait;
 const DESCRIPTORS: &str = "children of other tests keep its descriptors for a moment";
 
 /// Every check of the machine, in order.
-const MACHINE: [&str; 24] = [
+const MACHINE: [&str; 25] = [
     "kernel",
     "preemption",
     "privilege_capture",
@@ -35,6 +35,7 @@ const MACHINE: [&str; 24] = [
     "tsc",
     "clocksource",
     "clock_sync",
+    "utc_sources",
     "tai_offset",
     "virtualisation",
     "steal_time",

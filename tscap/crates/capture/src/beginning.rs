@@ -24,6 +24,7 @@ use tscap_host::access::Owner;
 use tscap_host::{affinity, caps, scheduling, seccomp, wake};
 use tscap_programs::hook::Shares;
 use tscap_programs::ring::Consumer;
+use tscap_utc::Watched;
 
 /// What all writers of a capture begin with.
 pub(super) struct Beginning<'a> {
@@ -31,7 +32,7 @@ pub(super) struct Beginning<'a> {
     /// When the files begin.
     pub start: RealNs,
     /// What stamps are held against.
-    pub clocks: Clocks,
+    pub clocks: Watched<Clocks>,
     /// What is known of the clocks.
     pub tracker: Tracker,
     /// The interfaces so far.
@@ -126,7 +127,7 @@ impl Beginning<'_> {
         begun: Begun,
         consumers: Vec<Consumer>,
         shared: &Arc<Shared>,
-    ) -> Result<(Converter<Clocks>, &'static str), Failure> {
+    ) -> Result<(Converter<Watched<Clocks>>, &'static str), Failure> {
         let plan = self.plan;
         let Begun {
             output,
@@ -172,7 +173,7 @@ fn path_of(target: &Target) -> PathBuf {
 
 /// Its thread ends when the writer is dropped.
 fn spawn(
-    mut converter: Converter<Clocks>,
+    mut converter: Converter<Watched<Clocks>>,
     cpu: u32,
     plan: &Capture,
     reporter: &mut Reporter<'_>,
@@ -210,7 +211,7 @@ enum Unprepared {
 
 /// Makes this thread the converter's. Says whether seccomp is refused.
 fn prepare(
-    converter: &mut Converter<Clocks>,
+    converter: &mut Converter<Watched<Clocks>>,
     cpu: u32,
     priority: Option<u32>,
     begins_files: bool,

@@ -66,6 +66,8 @@ pub enum Event {
         /// By how much the clock went ahead of it, ns.
         jump_ns: i64,
     },
+    /// The hypervisor says that the counter was disrupted, as by a move to another machine.
+    Disrupted,
     /// The capture has a reason to end: [`super::Running::finish`] is due.
     Stopped(Stop),
 }
@@ -118,6 +120,10 @@ impl fmt::Display for Event {
                 "the TSC jumped: the system clock is {} ns ahead of it, as after a move to \
                  another machine; a new clock segment begins",
                 signed(*jump_ns)
+            ),
+            Self::Disrupted => f.write_str(
+                "the hypervisor says that the counter was disrupted, as by a move to another \
+                 machine: stamps of then have no bound",
             ),
             Self::Stopped(stop) => f.write_str(stop.reason()),
         }

@@ -233,7 +233,7 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
 
     /// What each writer has.
     fn account(
-        &self,
+        &mut self,
         finished: &[Finished],
     ) -> Result<(Vec<Observed>, Vec<Directed<Totals>>), Failure> {
         let observed = self.parts.observe()?;

@@ -22,7 +22,7 @@ use tscap_clock::StampPath;
 use tscap_engine::{self as engine, CloseError};
 use tscap_file::accounting::{Direction, Observed};
 use tscap_programs::hook::Loaded;
-use tscap_time::timex::KernelClock;
+use tscap_utc::{DisruptionWatch, UtcReader};
 
 /// Programs, threads and files of a capture, and what was changed for it.
 pub(super) struct Parts {
@@ -39,27 +39,31 @@ pub(super) struct Parts {
     /// What attaches programs; until all that it has changed is given back.
     pub attaching: Option<Attaching>,
     pub joining: Joining,
+    /// What bounds the host's clock against UTC.
+    pub utc: UtcReader,
+    /// Tells of disruptions of the counter, where the hypervisor does.
+    pub disruptions: Option<DisruptionWatch>,
     /// The process that gives settings back has ended, and that was told.
     pub is_keeper_lost: bool,
 }
 
 impl Parts {
     /// Reads what goes into the statistics blocks of each writer.
-    pub fn observe(&self) -> Result<Vec<Observed>, Failure> {
+    pub fn observe(&mut self) -> Result<Vec<Observed>, Failure> {
         let counters = &self.loaded.counters;
         let rx_cpus = self.plan.rx_cpus.as_deref();
         let off_cpu = rx_cpus.map(|cpus| counters.seen_outside(cpus)).transpose();
         let off_cpu = off_cpu.context("cannot account for the frames")?;
-        let clock = KernelClock::read().ok();
-        let clock = clock.filter(|clock| clock.synchronised);
+        let utc = self.plan.reference.is_none().then(|| self.utc.read());
         let interfaces = self.links.counts(counters, &self.writers.shares);
         let interfaces = interfaces.context("cannot account for the frames")?;
         let observed = interfaces.into_iter().map(|interfaces| Observed {
             interfaces,
             utc_bound_ns: match &self.plan.reference {
                 Some(followed) => followed.known().bounds().utc_ns(),
-                None => clock.map(|clock| clock.max_error_ns),
+                None => utc.as_ref().and_then(|utc| utc.bound_ns),
             },
+            utc: utc.clone(),
             off_cpu: off_cpu.map(|seen| seen[Direction::In]),
         });
         let observed: Vec<_> = observed.collect();
@@ -81,6 +85,7 @@ impl Parts {
     }
 
     pub fn supervise_links(&mut self, reporter: &mut Reporter<'_>) {
+        self.supervise_counter(reporter);
         self.supervise_keeper(reporter);
         self.follow_others(reporter);
         for (live, loss) in self.links.supervise() {
@@ -99,6 +104,15 @@ impl Parts {
         }
         if self.links.all_gone() && !self.machine.interfaces.selection.is_open() {
             reporter.tell(Event::Stopped(Stop::InterfaceGone));
+        }
+    }
+
+    /// Tells that the hypervisor says that the counter was disrupted, and has the clocks read at once.
+    fn supervise_counter(&mut self, reporter: &mut Reporter<'_>) {
+        let disruptions = self.disruptions.as_mut();
+        if disruptions.is_some_and(DisruptionWatch::was_disrupted) {
+            self.writers.wake();
+            reporter.tell(Event::Disrupted);
         }
     }
 

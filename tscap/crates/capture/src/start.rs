@@ -34,6 +34,7 @@ use tscap_host::readable::Readable;
 use tscap_programs::hook::{Loaded, Shares};
 use tscap_programs::ring::Consumer;
 use tscap_time::timex::ClockSetWatch;
+use tscap_utc::{Roots, UtcReader, Watched};
 
 /// What stamps, and how its stamps become times.
 struct Clock {
@@ -121,14 +122,17 @@ impl Capture {
         reporter: &mut Reporter<'_>,
     ) -> Result<Running, Failure> {
         clock.open_counter(&machine, reporter)?;
+        // While there are privileges for it.
+        let utc = UtcReader::open(Roots::live());
         let clock_set = ClockSetWatch::new().and_then(Readable::new);
         let clock_set = clock_set.context("cannot watch the system clock for steps")?;
         let Clock {
             stamping,
-            mut clocks,
+            clocks,
             mut tracker,
             counter,
         } = clock;
+        let mut clocks = Watched::new(clocks, utc.disruptions());
         let (mut loaded, path) = (stamping.loaded, stamping.path);
         let untrusted = machine.untrusted_tsc.map(|why| why.to_string());
         let untrusted = untrusted.filter(|_| path.source() == StampSource::Tsc);
@@ -195,6 +199,8 @@ impl Capture {
             counter,
             attaching: Some(attaching),
             joining,
+            disruptions: utc.disruptions(),
+            utc,
             is_keeper_lost: false,
         };
         Ok(Running::new(parts, clock_set))

@@ -151,7 +151,6 @@ pub struct Account {
     /// Each interface, in the file's order, as of the latest tenth of a second: its `seen` is the number of
     /// frames that have an outcome.
     pub interfaces: Vec<InterfaceSummary>,
-    /// The kernel's own bound on its clock against UTC, ns; `None` while it is not
-    /// synchronised.
+    /// Most that the clock of the times is off UTC, ns; `None` while nothing bounds it.
     pub utc_bound_ns: Option<u64>,
 }

@@ -46,7 +46,7 @@ impl Parts {
             directions: self.directions(&of_each),
             adds_up: Direction::ALL.iter().all(|it| of_each[*it].add_up()),
             interfaces: with_delays(links.accounts(&observed, &writers::sum(counts)), finished),
-            clock: self.clock(finished, observed.utc_bound_ns),
+            clock: self.clock(finished, &observed),
             stopped_by: stop,
         }
     }
@@ -83,7 +83,8 @@ impl Parts {
     }
 
     /// The clock of all writers; its segments are the first one's.
-    fn clock(&self, finished: &[Finished], utc_bound_ns: Option<u64>) -> ClockSummary {
+    fn clock(&self, finished: &[Finished], observed: &Observed) -> ClockSummary {
+        let utc_bound_ns = observed.utc_bound_ns;
         let path = self.path;
         let first = &finished[0].tracker;
         let trackers = || finished.iter().map(|it| &it.tracker);
@@ -109,6 +110,7 @@ impl Parts {
                 Some(bounds) => bounds.utc_ns(),
                 None => utc_bound_ns,
             },
+            utc: observed.utc.clone(),
             reference,
             segments: first.segments().to_vec(),
             segments_forgotten: first.segments_forgotten(),

@@ -9,6 +9,7 @@ use tscap_file::pcapng::{HardwareOption, HardwareStatistics};
 use tscap_filter::Filter;
 use tscap_references::Followed;
 use tscap_time::tsc;
+use tscap_utc::UtcBounds;
 
 /// Why the capture ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -238,12 +239,16 @@ pub struct ClockSummary {
     pub counter: Option<CounterReport>,
     /// Greatest error against the host's CLOCK_REALTIME, ns.
     pub host_bound_ns: u64,
-    /// Whether the kernel's clock is synchronised to something.
+    /// Whether anything bounds the host's clock against UTC.
     pub synchronised: bool,
-    /// The kernel's own bound on its clock against UTC, ns; null if it is not
-    /// synchronised. With a reference: the greatest error of the times' clock against UTC,
+    /// Most that the host's clock is off UTC, ns, by `utc`; null if nothing bounds it. With a
+    /// reference: the greatest error of the times' clock against UTC,
     /// ns; null if the reference does not say how far it is off.
     pub utc_bound_ns: Option<u64>,
+    /// Each source that bounds the host's clock against UTC, and which is believed; null with a
+    /// reference.
+    #[serde(default)]
+    pub utc: Option<UtcBounds>,
     /// With a reference: which, and how far the times are off it; `host_bound_ns` is against
     /// the clock that follows it then. Else null.
     #[serde(default)]

@@ -23,6 +23,7 @@ mod privileges;
 mod queues;
 mod report;
 mod stamps;
+mod utc;
 mod virtualisation;
 
 use std::collections::BTreeMap;
@@ -42,12 +43,15 @@ use tscap_network::netdev::Link;
 use tscap_network::xdp_features::XdpFeatures;
 use tscap_programs::hook::{AttachPoint, AttachedProgram};
 use tscap_time::timex::KernelClock;
+use tscap_utc::{UtcBounds, UtcSource};
 
 /// What is known of the machine beside its files.
 #[derive(Debug)]
 pub struct Machine {
     /// The kernel's clock, or why it is not known.
     pub clock: Result<KernelClock, String>,
+    /// What bounds it against UTC, and sources that are there and can't be read, with the reasons.
+    pub utc: (UtcBounds, Vec<(UtcSource, String)>),
     /// Privileges of this process.
     pub privileges: Privileges,
     /// What came of trying each stamp source.
@@ -126,6 +130,7 @@ pub fn machine(files: &KernelFiles, facts: &Machine) -> Vec<Check> {
         clock::tsc(files),
         clock::source(files),
         clock::sync(files, &facts.clock),
+        utc::sources(&facts.utc.0, &facts.utc.1),
         clock::tai(&facts.clock),
         virtualisation::machine(files),
         virtualisation::steal(files),

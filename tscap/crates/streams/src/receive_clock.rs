@@ -199,6 +199,7 @@ mod tests {
             host_bound_ns: 20,
             stamp_error_ns: 0,
             utc_bound_ns,
+            utc: None,
             reference: None,
             order: StampOrder::default(),
             segments_left_out: 0,

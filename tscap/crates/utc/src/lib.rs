@@ -9,12 +9,16 @@ mod disruption;
 mod phc;
 mod ptp4l;
 mod reader;
+mod shared;
 mod vmclock;
+mod watched;
 mod words;
 
 pub use bound::{ClockBoundStatus, Leap, Parts, UtcBound, UtcBounds, UtcInterval, UtcSource};
 pub use disruption::DisruptionWatch;
 pub use reader::{Roots, UtcReader};
+pub use shared::SharedUtcBound;
+pub use watched::Watched;
 
 /// The examples of README.md are tests.
 #[cfg(doctest)]

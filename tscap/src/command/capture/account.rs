@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use tscap_base::text::numbers::{counted, grouped, signed, size, span};
 use tscap_capture::{
-    DirectionSummary, DiskSummary, FilesSummary, FilterSummary, InterfaceSummary, Progress,
-    ReferenceSummary, Summary,
+    ClockSummary, DirectionSummary, DiskSummary, FilesSummary, FilterSummary, InterfaceSummary,
+    Progress, ReferenceSummary, Summary,
 };
 use tscap_clock::read_order;
 use tscap_file::accounting::Outcomes;
 use tscap_file::pcapng::HardwareStatistics;
 use tscap_host::cpu_list;
+use tscap_utc::UtcBounds;
 
 /// So many interfaces have a line; of more those with the most frames.
 const MOST_LINES: usize = 20;
@@ -278,18 +279,13 @@ fn clock(summary: &Summary) -> Vec<String> {
     )];
     match &clock.reference {
         Some(reference) => lines.extend(by_reference(reference, clock.host_bound_ns)),
-        None => lines.extend([
-            format!(
-                "  stamps within ±{} ns of this host's clock",
-                clock.host_bound_ns
-            ),
-            match clock.utc_bound_ns.map(span) {
-                Some(bound) => {
-                    format!("  this host's clock within ±{bound} of UTC, as the kernel says")
-                }
-                None => "  this host's clock is unsynchronised: no bound to UTC".into(),
-            },
-        ]),
+        None => lines.extend([format!(
+            "  stamps within ±{} ns of this host's clock",
+            clock.host_bound_ns
+        )]),
+    }
+    if clock.reference.is_none() {
+        lines.extend(to_utc(clock));
     }
     if clock.steps > 0 {
         let segments = clock.segments_forgotten + clock.segments.len() as u64;
@@ -332,6 +328,21 @@ fn clock(summary: &Summary) -> Vec<String> {
             span(order.largest_lateness_ns)
         ));
     }
+    lines
+}
+
+/// How far the host's clock is off UTC, and who says so.
+fn to_utc(clock: &ClockSummary) -> Vec<String> {
+    let utc = clock.utc.as_ref();
+    let mut lines = vec![match clock.utc_bound_ns.map(span) {
+        Some(bound) => {
+            let says = utc.map_or_else(|| "as the kernel says".to_owned(), UtcBounds::says);
+            format!("  this host's clock within ±{bound} of UTC, {says}")
+        }
+        None => "  this host's clock is unsynchronised: no bound to UTC".into(),
+    }];
+    let sources = utc.map(UtcBounds::sentences).unwrap_or_default();
+    lines.extend(sources.iter().map(|it| format!("    {it}")));
     lines
 }
 

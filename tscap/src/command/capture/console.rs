@@ -174,6 +174,10 @@ pub(super) fn tell(console: &mut Console, event: &Event) {
                 json!({ "counter_jump_ns": jump_ns }),
             );
         }
+        Event::Disrupted => {
+            console.warning(&event.to_string());
+            console.event("disruption", VERSION, json!({}));
+        }
         // The summary says why.
         Event::Stopped(_) => {}
     }

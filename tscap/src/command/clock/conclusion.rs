@@ -2,9 +2,15 @@
 
 use tscap_base::text::numbers::{counted, grouped, span};
 use tscap_clock::Status;
+use tscap_utc::UtcBounds;
 
 /// Of the clock after so many seconds; `references` are the sentences on other clocks.
-pub(super) fn conclusion(seconds: f64, status: &Status, references: Vec<String>) -> String {
+pub(super) fn conclusion(
+    seconds: f64,
+    status: &Status,
+    utc: &UtcBounds,
+    references: Vec<String>,
+) -> String {
     let hertz = status.counter.ns_per_cycle_2_58.cycles_in(1_000_000_000);
     let mut lines = vec![
         format!("Conclusion after {seconds:.1} s:"),
@@ -16,11 +22,15 @@ pub(super) fn conclusion(seconds: f64, status: &Status, references: Vec<String>)
         ),
         match status.utc_bound_ns.map(span) {
             Some(bound) => {
-                format!("  this host's clock is within ±{bound} of UTC, as the kernel says")
+                format!(
+                    "  this host's clock is within ±{bound} of UTC, {}",
+                    utc.says()
+                )
             }
             None => "  this host's clock is not synchronised: no bound to UTC".to_owned(),
         },
     ];
+    lines.extend(utc.sentences().iter().map(|it| format!("    {it}")));
     if status.steps > 0 {
         let times = counted(status.steps, "time");
         lines.push(format!("  this host's clock was set {times} meanwhile"));
@@ -34,6 +44,7 @@ mod tests {
     use super::*;
     use tscap_clock::scripted::Host;
     use tscap_clock::{StampSource, Tracker};
+    use tscap_utc::UtcSource;
 
     #[test]
     fn each_bound_has_a_sentence() {
@@ -46,7 +57,7 @@ mod tests {
         tracker.observe(&host.cross(100_000_000, gaps));
         let tsc = host.cycles(100_000_000);
         let mut status = Status::of(&tracker, tsc, None, None).unwrap();
-        let text = conclusion(12.04, &status, Vec::new());
+        let text = conclusion(12.04, &status, &UtcBounds::default(), Vec::new());
         assert!(
             text.starts_with("Conclusion after 12.0 s:\n  tsc stamps are within ±"),
             "{text}"
@@ -60,7 +71,12 @@ mod tests {
             "{text}"
         );
         (status.utc_bound_ns, status.steps) = (Some(2_100_000), 1);
-        let text = conclusion(12.04, &status, vec!["beside it".into()]);
+        let utc = UtcBounds {
+            source: Some(UtcSource::Kernel),
+            bound_ns: status.utc_bound_ns,
+            ..UtcBounds::default()
+        };
+        let text = conclusion(12.04, &status, &utc, vec!["beside it".into()]);
         let end = "within ±2.1 ms of UTC, as the kernel says\n  \
                    this host's clock was set 1 time meanwhile\n  beside it\n";
         assert!(text.ends_with(end), "{text}");

@@ -68,12 +68,14 @@ impl<'a> Keeper<'a> {
         })
     }
 
-    /// Takes in what the tracker made of a reading; makes an entry when it is due.
+    /// Takes in what the tracker made of a reading; makes an entry when it is due, with the bound of
+    /// the host's clock to UTC, ns, if there is one.
     pub fn observe(
         &mut self,
         cross: &CrossTimestamp,
         seen: Observation,
         tracker: &mut Tracker,
+        utc_bound_ns: Option<u64>,
     ) -> Result<(), Failure> {
         if self.log.is_none() && self.digest.is_none() {
             tracker.take_samples();
@@ -81,7 +83,7 @@ impl<'a> Keeper<'a> {
         }
         self.recorder.observe(cross, seen, tracker);
         if Instant::now() >= self.next {
-            self.enter(tracker)
+            self.enter(tracker, utc_bound_ns)
         } else {
             Ok(())
         }
@@ -103,10 +105,9 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    fn enter(&mut self, tracker: &mut Tracker) -> Result<(), Failure> {
+    fn enter(&mut self, tracker: &mut Tracker, utc_bound_ns: Option<u64>) -> Result<(), Failure> {
         let every = (self.started.elapsed() / 10).clamp(SHORTEST, LONGEST);
         self.next = Instant::now() + every;
-        let utc_bound_ns = super::utc_bound_ns();
         let Some(entry) = self.recorder.entry(tracker, tsc::read(), utc_bound_ns) else {
             return Ok(());
         };
@@ -124,12 +125,16 @@ impl<'a> Keeper<'a> {
     }
 
     /// Makes the last entry, and the report.
-    pub fn finish(mut self, tracker: &mut Tracker) -> Result<(), Failure> {
+    pub fn finish(
+        mut self,
+        tracker: &mut Tracker,
+        utc_bound_ns: Option<u64>,
+    ) -> Result<(), Failure> {
         if self.log.is_none() && self.digest.is_none() {
             return Ok(());
         }
         if !self.has_failed {
-            self.enter(tracker)?;
+            self.enter(tracker, utc_bound_ns)?;
         }
         let Some(report) = self.report else {
             return Ok(());

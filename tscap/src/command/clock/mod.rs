@@ -20,8 +20,8 @@ use super::{Context as _, Exit, Failure, Hint as _, terminal};
 use tscap_capture::first_brackets;
 use tscap_cli::ClockPlan;
 use tscap_clock::{HostClocks, StampSource, Status, Tracker};
-use tscap_time::timex::KernelClock;
 use tscap_time::tsc;
+use tscap_utc::{Roots, UtcBounds, UtcReader, Watched};
 
 /// Version of the JSON objects.
 const VERSION: u32 = 1;
@@ -36,6 +36,8 @@ struct Line<'a> {
     seconds: f64,
     #[serde(flatten)]
     status: &'a Status,
+    /// Each source that bounds the host's clock against UTC, and which is believed.
+    utc: &'a UtcBounds,
     #[serde(flatten)]
     said: &'a ReferenceStatus,
 }
@@ -61,6 +63,7 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
         tracker = first_brackets(StampSource::Tsc, &mut clocks) => tracker?,
         () = signals.next() => return Ok(Exit::Success),
     };
+    let mut utc = UtcReader::open(Roots::live());
     let mut references = References::open(plan, &tracker)?;
     signals.give_up_capabilities();
     references.give_up_privileges(plan.log.is_some() || plan.report.is_some())?;
@@ -69,19 +72,20 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
         plan,
         started,
         &mut tracker,
-        &mut references,
+        (&mut references, &mut utc),
         &mut signals,
         &mut keeper,
     )
     .await;
     // Whatever ended it: what is known by now is kept.
-    let kept = keeper.finish(&mut tracker);
+    let utc = utc.read();
+    let kept = keeper.finish(&mut tracker, utc.bound_ns);
     watched.and(kept)?;
     if !plan.json {
-        let status = Status::of(&tracker, tsc::read(), utc_bound_ns(), None);
+        let status = Status::of(&tracker, tsc::read(), utc.bound_ns, None);
         let status = status.expect("it has settled");
         let beside = references.say(&status, &tracker).sentences();
-        let text = conclusion::conclusion(started.elapsed().as_secs_f64(), &status, beside);
+        let text = conclusion::conclusion(started.elapsed().as_secs_f64(), &status, &utc, beside);
         print_if_read(&terminal::fitted(&format!("\n{text}"), std::io::stdout()))?;
     }
     Ok(Exit::Success)
@@ -92,12 +96,13 @@ async fn watch(
     plan: &ClockPlan,
     started: Instant,
     tracker: &mut Tracker,
-    references: &mut References,
+    (references, utc): (&mut References, &mut UtcReader),
     signals: &mut Signals,
     keeper: &mut Keeper<'_>,
 ) -> Result<(), Failure> {
-    let mut clocks = HostClocks::new(StampSource::Tsc);
+    let mut clocks = Watched::new(HostClocks::new(StampSource::Tsc), utc.disruptions());
     let mut before = None;
+    let mut bounds = utc.read();
     let end = plan.duration.map(|time| started + time);
     let mut next = started;
     for line in 0.. {
@@ -108,7 +113,7 @@ async fn watch(
             tokio::select! {
                 () = tokio::time::sleep(READ_EVERY) => {
                     let (cross, seen) = tracker.look(&mut clocks);
-                    keeper.observe(&cross, seen, tracker)?;
+                    keeper.observe(&cross, seen, tracker, bounds.bound_ns)?;
                     if seen.counter_jump_ns().is_some() {
                         references.begin_anew();
                     }
@@ -119,11 +124,12 @@ async fn watch(
                 () = signals.next() => return Ok(()),
             }
         }
-        let status = Status::of(tracker, tsc::read(), utc_bound_ns(), before.as_ref());
+        bounds = utc.read();
+        let status = Status::of(tracker, tsc::read(), bounds.bound_ns, before.as_ref());
         let status = status.expect("it has settled");
         let said = references.say(&status, tracker);
         let seconds = started.elapsed().as_secs_f64();
-        if !say(plan, line, seconds, &status, &said)? {
+        if !say(plan, line, seconds, (&status, &bounds), &said)? {
             break;
         }
         before = Some(status);
@@ -134,18 +140,12 @@ async fn watch(
     Ok(())
 }
 
-/// The kernel's own bound on its clock against UTC, while it is synchronised.
-fn utc_bound_ns() -> Option<u64> {
-    let clock = KernelClock::read().ok()?;
-    clock.synchronised.then_some(clock.max_error_ns)
-}
-
 /// Prints a line; says whether there may still be somebody to read it.
 fn say(
     plan: &ClockPlan,
     line: u64,
     seconds: f64,
-    status: &Status,
+    (status, utc): (&Status, &UtcBounds),
     said: &ReferenceStatus,
 ) -> Result<bool, Failure> {
     if plan.json {
@@ -154,6 +154,7 @@ fn say(
             v: VERSION,
             seconds,
             status,
+            utc,
             said,
         };
         return print_if_read(&json_line(&line));

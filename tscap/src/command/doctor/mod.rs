@@ -26,6 +26,7 @@ use tscap_network::netns::NetnsId;
 use tscap_network::{ethtool, napi, route, xdp_features};
 use tscap_programs::hook::{AttachedProgram, Kfunc, generates_by_perf, has_tcx, offloads};
 use tscap_time::timex::KernelClock;
+use tscap_utc::{Roots, UtcReader};
 
 /// Examines the machine, and an interface if one is given.
 pub(super) fn run(plan: &DoctorPlan) -> Result<Exit, Failure> {
@@ -86,7 +87,12 @@ fn machine(plan: &DoctorPlan) -> Result<Machine, Failure> {
     let kfuncs = kfuncs.filter(|path| Kfunc::find(*path, &KernelFiles::live()).is_ok());
     let kfuncs = kfuncs.map(|path| (path, try_out(ClockChoice::Tsc, Some(path))));
     let interface = plan.interface.as_ref().map(|name| format!(" -i {name}"));
+    let mut utc = UtcReader::open(Roots::live());
+    let bounds = utc.read();
+    let unreadable = utc.unreadable().into_iter();
+    let unreadable = unreadable.map(|(source, why)| (source, why.to_owned()));
     Ok(Machine {
+        utc: (bounds, unreadable.collect()),
         clock: KernelClock::read().map_err(|error| chain(&error)),
         privileges,
         probes: probes.into(),

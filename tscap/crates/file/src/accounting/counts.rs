@@ -5,6 +5,7 @@ use std::ops::AddAssign;
 use serde::{Deserialize, Serialize};
 
 use super::{Directed, Direction, Outcomes};
+use tscap_utc::UtcBounds;
 
 /// What the converter did with the frames of one interface and direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,9 +98,10 @@ pub struct InterfaceCounts {
 pub struct Observed {
     /// By interface, in the file's order.
     pub interfaces: Vec<InterfaceCounts>,
-    /// The kernel's own bound on CLOCK_REALTIME against UTC, ns; `None` while it
-    /// is not synchronised.
+    /// Most that the clock of the times is off UTC, ns; `None` while nothing bounds it.
     pub utc_bound_ns: Option<u64>,
+    /// What bounds CLOCK_REALTIME, where that gives the times.
+    pub utc: Option<UtcBounds>,
     /// With `--rx-cpu`: frames that came in on other CPUs.
     pub off_cpu: Option<u64>,
 }

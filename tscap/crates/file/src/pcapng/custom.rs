@@ -16,6 +16,7 @@ use tscap_clock::{
     StampSource, TableOffset, TimeBase,
 };
 use tscap_network::netns::NetnsId;
+use tscap_utc::UtcBounds;
 
 /// Version of the options' schema.
 const VERSION: u32 = 1;
@@ -289,10 +290,13 @@ pub struct ClockOption {
     /// counter of its own, how well the offsets were known, and how far they moved.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stamp_error_ns: u64,
-    /// The kernel's own bound on CLOCK_REALTIME against UTC, ns; absent while
-    /// the kernel's clock is not synchronised. Not part of `host_bound_ns`. Of a clock that
-    /// follows a reference, the sum of `reference`.
+    /// Most that CLOCK_REALTIME is off UTC, ns, by `utc`; absent while nothing bounds it. Not part
+    /// of `host_bound_ns`. Of a clock that follows a reference, the sum of `reference`.
     pub utc_bound_ns: Option<u64>,
+    /// Each source that bounds CLOCK_REALTIME against UTC, and which is believed. Not where the
+    /// clock follows a reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utc: Option<UtcBounds>,
     /// Where the clock follows a reference instead of being the host's: the greatest errors so
     /// far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -328,6 +332,7 @@ impl ClockOption {
             segments: self.segments.last().copied().into_iter().collect(),
             segments_left_out: 0,
             samples: Vec::new(),
+            utc: None,
             stamp: self.stamp.clone(),
             ..*self
         }

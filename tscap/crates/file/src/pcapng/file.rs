@@ -238,6 +238,7 @@ impl FileWriter {
                 Some(bounds) => bounds.utc_ns(),
                 None => observed.utc_bound_ns,
             },
+            utc: observed.utc.filter(|_| tracker.reference().is_none()),
             reference: tracker.reference(),
             order,
             segments: segments.to_vec(),

@@ -160,6 +160,7 @@ fn statistics_hold_counts_times_and_clock() {
             is_gone: false,
         }],
         utc_bound_ns: Some(500),
+        utc: None,
         off_cpu: Some(6),
     };
     let totals = Totals {
@@ -431,6 +432,7 @@ fn counted(number: u64) -> Counts {
             is_gone: false,
         }],
         utc_bound_ns: None,
+        utc: None,
         off_cpu: Some(number),
     };
     let written = Written {
@@ -536,6 +538,7 @@ fn clock_with(segments: u64, left_out: u64, samples: u64) -> ClockOption {
         host_bound_ns: 7,
         stamp_error_ns: 0,
         utc_bound_ns: None,
+        utc: None,
         reference: None,
         order: StampOrder::default(),
         segments: tracker

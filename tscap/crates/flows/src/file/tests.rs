@@ -89,6 +89,7 @@ impl File {
             host_bound_ns: 20,
             stamp_error_ns: 3,
             utc_bound_ns: None,
+            utc: None,
             reference: None,
             order: StampOrder::default(),
             segments_left_out: 0,

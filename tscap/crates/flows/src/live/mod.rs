@@ -17,7 +17,7 @@ use tscap_filter::Filter;
 use tscap_network::namespaces::Target;
 use tscap_session::{Draining, EndReason, Live, Machine, Recorded, Session, SessionPlan};
 use tscap_streams::DelayBasis;
-use tscap_time::timex::KernelClock;
+use tscap_utc::{Roots, UtcReader};
 
 pub use sink::Latest;
 
@@ -93,11 +93,12 @@ impl LivePlan {
         };
         let session = Session::open(&machine, &plan, on_event).await?;
         let points = AttachedPoints::attach(self, &interfaces, &session.loaded).await?;
+        let utc_bound_ns = UtcReader::open(Roots::live()).read().bound_ns;
         let draining = session.drain(points, |points, beginning| {
             let places = points.all.iter();
             let places = places.map(|point| PlaceClock {
                 opposite: points.opposite(point),
-                ..place_of(point, beginning.path)
+                ..place_of(point, beginning.path, utc_bound_ns)
             });
             let shown = Shown {
                 top: self.top,
@@ -117,10 +118,7 @@ impl LivePlan {
 }
 
 /// Its bounds are those of the clock, once it is read.
-fn place_of(point: &Point, path: StampPath) -> PlaceClock {
-    let utc_bound_ns = KernelClock::read()
-        .ok()
-        .and_then(|clock| clock.utc_bound_ns());
+fn place_of(point: &Point, path: StampPath, utc_bound_ns: Option<u64>) -> PlaceClock {
     PlaceClock {
         place: Place {
             interface: Some(point.interface.clone()),

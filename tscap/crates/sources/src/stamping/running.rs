@@ -15,6 +15,7 @@ use tscap_network::netdev::Link;
 use tscap_programs::hook::{AttachError, Stamper, StamperLinks};
 use tscap_protocol::{ErrorEstimate, TimeFormat};
 use tscap_time::timex::KernelClock;
+use tscap_utc::{Roots, UtcReader, Watched};
 
 /// Frames after which a driver that has had room for no stamp has none.
 const ENOUGH_FRAMES: u64 = 100;
@@ -25,7 +26,9 @@ pub struct Running {
     path: StampPath,
     stamper: Stamper,
     links: Option<StamperLinks>,
-    clocks: HostClocks,
+    clocks: Watched<HostClocks>,
+    /// What bounds them against UTC.
+    utc: UtcReader,
     tracker: Tracker,
     counter: Option<Counter>,
     /// Those that `counter` has offsets of, in its order.
@@ -60,7 +63,7 @@ pub struct SendSummary {
     pub account: SendAccount,
     /// The latest Error Estimate, as the packets have it, ns.
     pub error_estimate_ns: u64,
-    /// Its S bit: it holds against UTC, as the kernel says that the clock is synchronised. Else
+    /// Its S bit: it holds against UTC, as a source bounds the clock. Else
     /// against this host's clock only.
     pub synchronised: bool,
 }
@@ -97,11 +100,13 @@ impl Running {
         counter: Option<Counter>,
         cpus: Vec<u32>,
     ) -> Self {
+        let utc = UtcReader::open(Roots::live());
         let running = Self {
             path,
             stamper,
             links: None,
-            clocks: HostClocks::new(path.source()),
+            clocks: Watched::new(HostClocks::new(path.source()), utc.disruptions()),
+            utc,
             tracker,
             counter,
             cpus,
@@ -167,7 +172,7 @@ impl Running {
             let now = self.tracker.stamp_at(&cross, cross.mono[1]);
             let line = self.tracker.convert().line(now);
             let kernel = KernelClock::read().ok();
-            self.error_estimate = estimate(self.host_bound_ns(), kernel.as_ref());
+            self.error_estimate = estimate(self.host_bound_ns(), self.utc.read().bound_ns);
             self.stamper.publish(&Published {
                 line,
                 tai_offset_s: kernel.map_or(0, |clock| clock.tai_offset_s),
@@ -257,41 +262,25 @@ impl Running {
 }
 
 /// The Error Estimate of times that are off from this host's clock by `host_bound_ns` at most:
-/// with what the kernel says of this clock against UTC, where it says anything.
-fn estimate(host_bound_ns: u64, kernel: Option<&KernelClock>) -> ErrorEstimate {
-    let utc_bound_ns = kernel.and_then(KernelClock::utc_bound_ns);
+/// with what bounds this clock against UTC, where anything does.
+fn estimate(host_bound_ns: u64, utc_bound_ns: Option<u64>) -> ErrorEstimate {
     // The time in a packet is rounded, too.
-    let bound_ns = host_bound_ns + 1 + utc_bound_ns.unwrap_or(0);
+    let bound_ns = (host_bound_ns + 1).saturating_add(utc_bound_ns.unwrap_or(0));
     ErrorEstimate::covering(bound_ns, utc_bound_ns.is_some(), TimeFormat::Ntp)
 }
 
 #[cfg(test)]
 mod tests {
-    use tscap_time::timex::Leap;
-
     use super::*;
 
     #[test]
     fn an_error_estimate_is_the_sum_of_what_is_known() {
-        let kernel = |synchronised| KernelClock {
-            synchronised,
-            max_error_ns: 1_000_000,
-            est_error_ns: 0,
-            tai_offset_s: 37,
-            frequency_ppb: 0,
-            tick_ppb: 0,
-            leap: Leap::None,
-        };
-        for (kernel, least_ns, synchronised) in [
-            (None, 71, false),
-            (Some(kernel(false)), 71, false),
-            (Some(kernel(true)), 1_000_071, true),
-        ] {
-            let estimate = estimate(70, kernel.as_ref());
+        for (utc_bound_ns, least_ns) in [(None, 71), (Some(1_000_000), 1_000_071)] {
+            let estimate = estimate(70, utc_bound_ns);
             let said_ns = estimate.bound_ns();
             let most_ns = least_ns + least_ns / 100 + 2;
             assert!((least_ns..=most_ns).contains(&said_ns), "{estimate:?}");
-            assert_eq!(estimate.synchronised, synchronised);
+            assert_eq!(estimate.synchronised, utc_bound_ns.is_some());
             assert_eq!(estimate.format, TimeFormat::Ntp);
         }
     }

@@ -35,6 +35,7 @@ use tscap_live::Scope;
 use tscap_network::netdev::{self, Link};
 use tscap_network::route;
 use tscap_session::{Draining, EndReason, Live, Machine, Recorded, Session, SessionPlan, Times};
+use tscap_utc::{Roots, SharedUtcBound, UtcReader};
 
 pub use figures::SessionSecond;
 pub use plan::{FREE_PPB, Pacing, Peer, STEERED_PPB, SenderPlan};
@@ -48,6 +49,9 @@ pub struct Running {
     draining: Draining<SenderSink, SenderPoints>,
     sending: Vec<Sending>,
     begun: Vec<PeerSession>,
+    /// What bounds the host's clock against UTC, and the same for the thread of the sessions.
+    utc: UtcReader,
+    utc_bound: SharedUtcBound,
     wait: Duration,
     has_told_of_refusal: bool,
 }
@@ -139,6 +143,8 @@ impl SenderPlan {
             .context("cannot start a thread that sends")?;
         let shared = sending.iter().map(|it| std::sync::Arc::clone(&it.shared));
         let shared: Vec<_> = shared.collect();
+        let mut utc = UtcReader::open(Roots::live());
+        let utc_bound = SharedUtcBound::new(utc.read().bound_ns);
         let draining = session.drain(points, |_, beginning| {
             let wait = units_of(self.wait, beginning.tracker);
             let figures = ssids.iter().map(|ssid| {
@@ -146,12 +152,15 @@ impl SenderPlan {
                 Figures::new(self, exchanges, beginning.start)
             });
             let longest = (kept - HEADERS) as usize;
-            SenderSink::new(&ends, figures.collect(), shared, longest)
+            let utc = utc_bound.clone();
+            SenderSink::new(&ends, figures.collect(), shared, utc, longest)
         })?;
         Ok(Running {
             draining,
             sending,
             begun,
+            utc,
+            utc_bound,
             wait: self.wait,
             has_told_of_refusal: false,
         })
@@ -276,6 +285,7 @@ impl Live for Running {
                 ));
             }
         }
+        self.utc_bound.set(self.utc.read().bound_ns);
         let over = self.draining.supervise(None, on_event);
         let is_over = self.sending.iter().all(Sending::is_over);
         over.or(is_over.then_some(EndReason::Count))

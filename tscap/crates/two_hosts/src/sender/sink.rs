@@ -11,12 +11,12 @@ use tscap_programs::ring::KeyRecord;
 use tscap_protocol::{ErrorEstimate, TimeFormat};
 use tscap_references::ntp::Datagram;
 use tscap_session::{ClockChange, Keys, Progress, Sink, Times};
-use tscap_time::timex::KernelClock;
+use tscap_utc::SharedUtcBound;
 
 use super::figures::{Figures, OwnClock, SessionSecond};
 use super::packets::Shared;
 
-/// The kernel's clock is asked again how far it is off after so many drains with records.
+/// The bound of the host's clock to UTC is looked at again after so many drains with records.
 const ASKED_EVERY: u32 = 64;
 
 /// Sessions.
@@ -26,6 +26,8 @@ pub(super) struct SenderSink {
     by_ends: HashMap<(IpAddr, u16, u16), usize>,
     shared: Vec<Arc<Shared>>,
     own: OwnClock,
+    /// Of the host's clock, as the main thread reads it.
+    utc: SharedUtcBound,
     until_asked: u32,
     longest: usize,
     /// What came out of the rings, which are read one behind the other: a packet may be in
@@ -43,11 +45,12 @@ struct Held {
 
 impl SenderSink {
     /// Of sessions between these addresses, peer and own, each with its figures and with what its
-    /// sender hears. Payloads have up to `longest` octets.
+    /// sender hears, and what bounds the host's clock. Payloads have up to `longest` octets.
     pub fn new(
         ends: &[(SocketAddr, SocketAddr)],
         sessions: Vec<Figures>,
         shared: Vec<Arc<Shared>>,
+        utc: SharedUtcBound,
         longest: usize,
     ) -> Self {
         let by_ends = ends.iter().enumerate();
@@ -62,6 +65,7 @@ impl SenderSink {
                 utc_bound_ns: None,
                 tai_offset_s: 0,
             },
+            utc,
             until_asked: 0,
             longest,
             held: Vec::new(),
@@ -95,8 +99,7 @@ impl SenderSink {
 
     fn ask_clock(&mut self, tracker: &Tracker) {
         let host_bound_ns = tracker.host_bound_ns();
-        let kernel = KernelClock::read().ok();
-        let utc_bound_ns = kernel.as_ref().and_then(KernelClock::utc_bound_ns);
+        let utc_bound_ns = self.utc.ns();
         self.own.utc_bound_ns = utc_bound_ns.map(|ns| ns.saturating_add(host_bound_ns));
         self.own.tai_offset_s = tracker.current().tai_offset_s;
         let error_ns = self.own.utc_bound_ns.unwrap_or(host_bound_ns);

@@ -144,6 +144,7 @@ mod tests {
             host_bound_ns: 10,
             stamp_error_ns: 2,
             utc_bound_ns: utc_ns,
+            utc: None,
             reference: None,
             order: StampOrder::default(),
             segments_left_out: 0,

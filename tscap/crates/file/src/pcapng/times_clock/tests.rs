@@ -21,6 +21,7 @@ fn said(boot: Option<&str>, host_bound_ns: u64, utc_bound_ns: Option<u64>) -> Sa
         host_bound_ns,
         stamp_error_ns: 0,
         utc_bound_ns,
+        utc: None,
         reference: None,
         order: StampOrder::default(),
         segments_left_out: 0,

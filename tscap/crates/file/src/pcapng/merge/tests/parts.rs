@@ -145,6 +145,7 @@ fn written(script: &Script, is_ended: bool) -> Vec<u8> {
                 InterfaceCounts::default(),
             ],
             utc_bound_ns: script.last.utc_bound_ns,
+            utc: None,
             ..Observed::default()
         },
         ..Counts::default()
