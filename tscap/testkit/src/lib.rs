@@ -12,6 +12,7 @@ pub mod capture;
 pub mod command;
 pub mod cpu_state;
 pub mod cut_frames;
+pub mod debian;
 pub mod files;
 pub mod filters;
 pub mod finished;

@@ -37,5 +37,6 @@ mod time;
 mod tools;
 mod tsc;
 mod two_hosts;
+mod utc;
 mod wireshark;
 mod writers;

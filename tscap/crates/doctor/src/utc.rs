@@ -83,13 +83,13 @@ mod tests {
         );
         check(vec![kernel(within.clone()), vmclock([-10_000, 20_000])]).is(
             Good,
-            "±20 µs by VMClock; the kernel ±900 µs; VMClock ±20 µs",
+            "±20.0 µs by VMClock; the kernel ±900.0 µs; VMClock ±20.0 µs",
         );
         check(vec![
             kernel(within.clone()),
             vmclock([1_000_000, 2_000_000]),
         ])
-        .is(Warning, "only ±2 ms, as sources contradict each other")
+        .is(Warning, "only ±2.0 ms, as sources contradict each other")
         .advises("by the kernel and by VMClock");
         let unreadable = [(UtcSource::ClockBound, "the segment is cut".to_owned())];
         sources(&UtcBounds::of(vec![kernel(within)]), &unreadable)
