@@ -12,8 +12,8 @@ const TLV: u16 = 1;
 const RESPONSE: u8 = 2;
 /// Where its data begin.
 const DATA: usize = 54;
-/// `PS_SLAVE` (table 20).
-const SLAVE: u8 = 9;
+/// UNCALIBRATED and SLAVE (table 20). linuxptp stays in the first while it only measures.
+const SLAVE: [u8; 2] = [8, 9];
 /// `TS_SOFTWARE` of linuxptp.
 const SOFTWARE: u8 = 0;
 
@@ -80,8 +80,9 @@ pub(crate) struct Port {
 }
 
 impl Port {
+    /// It follows a master.
     pub fn is_slave(&self) -> bool {
-        self.state == SLAVE
+        SLAVE.contains(&self.state)
     }
 }
 
