@@ -40,3 +40,6 @@ impl<T, R: Reference<T>> Reference<T> for Watched<R> {
         self.clocks.followed()
     }
 }
+
+#[cfg(test)]
+mod tests;

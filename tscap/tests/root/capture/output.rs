@@ -100,7 +100,7 @@ fn names_are_kept(summary: &Value) {
             &summary["clock"],
             "ambiguous bound_raised host_bound_ns largest_decrease_ns largest_lateness_ns late \
              ordered path reference segments segments_forgotten source stamp_decreases steps synchronised \
-             utc_bound_ns",
+             utc utc_bound_ns",
         ),
     ];
     for (object, expected) in of_all {
