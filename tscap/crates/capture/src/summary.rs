@@ -245,7 +245,7 @@ pub struct ClockSummary {
     /// reference: the greatest error of the times' clock against UTC,
     /// ns; null if the reference does not say how far it is off.
     pub utc_bound_ns: Option<u64>,
-    /// Each source that bounds the host's clock against UTC, and which is believed; null with a
+    /// Each source that bounds the host's clock against UTC, and which is used; null with a
     /// reference.
     #[serde(default)]
     pub utc: Option<UtcBounds>,

@@ -10,7 +10,7 @@ const UTC: Topic = Topic {
           contradict each other it is the widest.",
 };
 
-/// Which sources there are, which is believed, and whether they contradict each other.
+/// Which sources there are, which is used, and whether they contradict each other.
 pub(super) fn sources(utc: &UtcBounds, unreadable: &[(UtcSource, String)]) -> Check {
     let all = utc.readings.iter().map(|it| {
         let name = it.parts.source().name();

@@ -1,4 +1,4 @@
-//! What each source says of UTC, and which of them is believed.
+//! What each source says of UTC, and which of them is used.
 
 use serde::{Deserialize, Serialize};
 
@@ -278,10 +278,10 @@ impl UtcBound {
 /// All that is known of the host's clock against UTC at a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UtcBounds {
-    /// Most that CLOCK_REALTIME is off UTC, ns: that of the source that is believed; null if
+    /// Most that CLOCK_REALTIME is off UTC, ns: that of the source that is used; null if
     /// nothing bounds it.
     pub bound_ns: Option<u64>,
-    /// The source that is believed, the one with the least bound; null if there is none, or if
+    /// The source that is used, the one with the least bound; null if there is none, or if
     /// sources contradict each other: then the bound holds if any of them is right.
     pub source: Option<UtcSource>,
     /// Pairs of sources whose intervals of UTC don't meet: one of each is wrong.
@@ -292,7 +292,7 @@ pub struct UtcBounds {
 }
 
 impl UtcBounds {
-    /// Decides which of them is believed.
+    /// Decides which of them is used.
     pub fn of(readings: Vec<UtcBound>) -> Self {
         let known = readings.iter();
         let known = known.filter_map(|it| Some((it.parts.source(), it.utc_less_host_ns?)));
@@ -320,8 +320,8 @@ impl UtcBounds {
         }
     }
 
-    /// What the source that is believed has said.
-    pub fn believed(&self) -> Option<&UtcBound> {
+    /// What the source that is used has said.
+    pub fn used(&self) -> Option<&UtcBound> {
         let source = self.source?;
         let of_it = self
             .readings

@@ -257,7 +257,7 @@ impl Socket {
     }
 
     fn receive(&self, octets: &mut [u8], within: Duration) -> io::Result<usize> {
-        // 0 would be for ever.
+        // 0 would have no end.
         let within = Some(within.max(Duration::from_micros(1)));
         match self {
             Self::Udp(socket) => {

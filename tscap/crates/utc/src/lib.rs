@@ -1,5 +1,5 @@
 //! How far the host's clock may be off UTC: every source on the machine that says so, each with
-//! the parts of its bound, and which of them is believed. Nothing here changes a clock.
+//! the parts of its bound, and which of them is used. Nothing here changes a clock.
 
 mod bound;
 mod bytes;

@@ -36,7 +36,7 @@ struct Line<'a> {
     seconds: f64,
     #[serde(flatten)]
     status: &'a Status,
-    /// Each source that bounds the host's clock against UTC, and which is believed.
+    /// Each source that bounds the host's clock against UTC, and which is used.
     utc: &'a UtcBounds,
     #[serde(flatten)]
     said: &'a ReferenceStatus,

@@ -158,7 +158,7 @@ fn the_root_distance_of_a_real_chronyd_is_read_and_holds() {
         let now = now.by(UtcSource::Chrony)?.bound_ns?;
         (now > said.bound_ns?).then_some(())
     });
-    // And itself: what it said is not believed for ever.
+    // And itself: what it said is not used without end.
     drop(client);
     until("no answer", LIMIT, || {
         reader.read().by(UtcSource::Chrony).is_none().then_some(())

@@ -244,7 +244,7 @@ impl Metrics {
             page.metric(
                 "tscap_utc_bound_seconds",
                 Gauge,
-                "Greatest error of the clock of this host against UTC, as the source that is believed says; \
+                "Greatest error of the clock of this host against UTC, as the source that is used says; \
                  absent while it is not synchronised.",
             )
             .sample(&[], seconds(bound));

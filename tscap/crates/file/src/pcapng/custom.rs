@@ -293,7 +293,7 @@ pub struct ClockOption {
     /// Most that CLOCK_REALTIME is off UTC, ns, by `utc`; absent while nothing bounds it. Not part
     /// of `host_bound_ns`. Of a clock that follows a reference, the sum of `reference`.
     pub utc_bound_ns: Option<u64>,
-    /// Each source that bounds CLOCK_REALTIME against UTC, and which is believed. Not where the
+    /// Each source that bounds CLOCK_REALTIME against UTC, and which is used. Not where the
     /// clock follows a reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utc: Option<UtcBounds>,

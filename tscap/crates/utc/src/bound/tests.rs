@@ -58,7 +58,7 @@ fn the_narrowest_that_is_valid_is_believed_and_all_are_listed() {
     ] {
         let all = UtcBounds::of(readings.clone());
         assert_eq!((all.bound_ns, all.source), (bound_ns, source));
-        assert_eq!(all.believed().and_then(|it| it.bound_ns), bound_ns);
+        assert_eq!(all.used().and_then(|it| it.bound_ns), bound_ns);
         assert_eq!((all.contradictions.len(), &all.readings), (0, &readings));
     }
 }
@@ -68,7 +68,7 @@ fn sources_that_contradict_each_other_give_the_union_and_are_named() {
     // By VMClock the host is 1 µs off, by the others 500 ns at most.
     let all = UtcBounds::of(vec![kernel(500), clockbound(90), vmclock([1_000, 1_200])]);
     assert_eq!(all.bound_ns, Some(1_200));
-    assert_eq!((all.source, all.believed()), (None, None));
+    assert_eq!((all.source, all.used()), (None, None));
     let pairs = [UtcSource::Kernel, UtcSource::ClockBound].map(|it| [it, UtcSource::VmClock]);
     assert_eq!(all.contradictions, pairs);
     let words = all.sentences().join("\n");

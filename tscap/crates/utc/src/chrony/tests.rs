@@ -219,7 +219,7 @@ fn it_is_asked_at_its_port() {
     let latest = client.latest().unwrap().clone();
     assert_eq!(latest.tracking.root_dispersion_s, 1.0);
     serving.join().unwrap();
-    // It has ended: what it said is not believed for long.
+    // It has ended: what it said is not used for long.
     client.ask(LONG);
     client.ask(LONG);
     assert_eq!(client.latest(), None);

@@ -31,7 +31,7 @@ const DOMAINS: [Domain; 6] = [
 ];
 /// Looks at a socket at which nobody answers are so many turns apart.
 const RETRIED_EVERY: u32 = 10;
-/// So many turns without an answer, and what was said is not believed any more.
+/// So many turns without an answer, and what was said is not used any more.
 const SILENT: u32 = 3;
 
 static SOCKETS: AtomicU32 = AtomicU32::new(0);
@@ -112,7 +112,7 @@ impl Client {
         let mut has_answered = false;
         while left > 0 {
             let time = until.saturating_duration_since(Instant::now());
-            // 0 would be for ever.
+            // 0 would have no end.
             let timeout = Some(time.max(Duration::from_micros(1)));
             let received = socket
                 .set_read_timeout(timeout)
