@@ -23,8 +23,8 @@ pub struct Status {
     pub absolute_less_difference_ns: i64,
     /// Greatest error of a stamp so far against the host's clock, ns.
     pub host_bound_ns: u64,
-    /// The kernel's own bound on its clock against UTC, ns; null while it is not
-    /// synchronised. Not part of `host_bound_ns`.
+    /// Most that the host's clock is off UTC, ns, by the source that is used; null while nothing
+    /// bounds it. Not part of `host_bound_ns`.
     pub utc_bound_ns: Option<u64>,
     /// Least width of a reading, ns.
     pub least_width_ns: u64,
