@@ -9,6 +9,9 @@ pub const COUNTER: &str = "CNTVCT";
 /// The kernel's clock source that is the counter (drivers/clocksource/arm_arch_timer.c).
 pub const CLOCK_SOURCE: &str = "arch_sys_counter";
 
+/// The counter as VMClock numbers it (`VMCLOCK_COUNTER_*`, include/uapi/linux/vmclock-abi.h).
+pub const VMCLOCK_COUNTER: u8 = 0;
+
 /// The field of /proc/cpuinfo with what a CPU can do (arch/arm64/kernel/cpuinfo.c).
 pub const FEATURES_FIELD: &str = "Features";
 

@@ -19,7 +19,7 @@ use x86_64 as here;
 /// Which architecture's names these are: compiled for each, so that no module can lack one.
 pub use here::{
     CLOCK_SOURCE, CONSTANT_FEATURES, COUNTER, FEATURES_FIELD, KEEPS_ORDER, LEGACY_SYSTEM_CALLS,
-    Ports, has_constant_rate, prefetch, read_in_order, read_unordered,
+    Ports, VMCLOCK_COUNTER, has_constant_rate, prefetch, read_in_order, read_unordered,
 };
 
 /// The examples of README.md are tests.

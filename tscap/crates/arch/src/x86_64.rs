@@ -11,6 +11,9 @@ pub const COUNTER: &str = "TSC";
 /// The kernel's clock source that is the counter.
 pub const CLOCK_SOURCE: &str = "tsc";
 
+/// The counter as VMClock numbers it (`VMCLOCK_COUNTER_*`, include/uapi/linux/vmclock-abi.h).
+pub const VMCLOCK_COUNTER: u8 = 1;
+
 /// The field of /proc/cpuinfo with what a CPU can do (arch/x86/kernel/cpu/proc.c).
 pub const FEATURES_FIELD: &str = "flags";
 

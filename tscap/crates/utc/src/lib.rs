@@ -6,6 +6,7 @@ mod bytes;
 mod chrony;
 mod clockbound;
 mod disruption;
+mod host_clock;
 mod phc;
 mod ptp4l;
 mod reader;

@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 
 use crate::bound::{Parts, UtcBound, UtcInterval};
-use crate::bytes::growth_ns;
 use tscap_base::kernel_files::{KernelFiles, names, numbered, read};
 use tscap_time::ptp::PtpDevice;
 use tscap_time::{MonoNs, NS_PER_S, PhcReading};
@@ -131,11 +130,11 @@ impl Reading {
         self.error_ns.as_ref().ok().copied()
     }
 
-    /// What it says at a time, at most so many parts per billion of the time since off.
-    pub fn bound(&self, now: MonoNs, drift_ppb: u64, tai_offset_s: i32) -> UtcBound {
+    /// What it says, where the host's clock and the device may have parted by so much since;
+    /// TAI − UTC as the kernel has it, 0 if it does not.
+    pub fn bound(&self, growth_ns: u64, tai_offset_s: i32) -> UtcBound {
         let clock = self.clock.as_ref().map_err(Clone::clone);
         let beside = clock.and_then(|clock| Beside::of(clock, tai_offset_s));
-        let growth_ns = growth_ns(now.0.saturating_sub(self.as_of.0), drift_ppb);
         let of = beside.as_ref().ok();
         let parts = Parts::Phc {
             device: self.device.clone(),

@@ -65,13 +65,15 @@ impl State {
         }
     }
 
-    /// What it says at a time of the host's clock, at most so many parts per billion of the time since
-    /// off; TAI − UTC as the kernel has it, 0 if it does not.
+    /// What it says at a time of the host's clock, which drifts by so many parts per billion, and
+    /// has parted from a device by `moved_ns` since that was read; TAI − UTC as the kernel has it, 0
+    /// if it does not.
     pub fn bound(
         &self,
         measured: &Measured,
         real: RealNs,
         drift_ppb: u64,
+        moved_ns: u64,
         tai_offset_s: i32,
     ) -> Option<UtcBound> {
         let (time, current) = (self.time.as_ref()?, self.current.as_ref()?);
@@ -96,7 +98,11 @@ impl State {
             _ => real.0,
         };
         let age_ns = local.saturating_sub(time.ingress_ns);
-        let growth_ns = growth_ns(age_ns, drift_ppb);
+        let moved_ns = match measured {
+            Measured::Device { .. } => moved_ns,
+            _ => 0,
+        };
+        let growth_ns = growth_ns(age_ns, drift_ppb).saturating_add(moved_ns);
         let accuracy_ns = message::accuracy_ns(parent.accuracy);
         let of = beside.as_ref().ok();
         let parts = Parts::Ptp4l {

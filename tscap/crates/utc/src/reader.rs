@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::bound::{Parts, UtcBound, UtcBounds, UtcInterval, UtcSource};
 use crate::clockbound::{self, Segment};
 use crate::disruption::DisruptionWatch;
+use crate::host_clock::HostClock;
 use crate::phc::{self, Phc};
 use crate::{chrony, ptp4l, vmclock};
 use tscap_base::kernel_files::KernelFiles;
@@ -20,8 +21,8 @@ const ASKED_EVERY_NS: u64 = NS_PER_S as u64;
 const FIRST: Duration = Duration::from_millis(50);
 /// Later each may take so long: an answer that comes later is taken at the next turn.
 const LATER: Duration = Duration::from_millis(2);
-/// The host's clock drifts from a device by this at most between two readings, parts per billion:
-/// ten times what a quartz is off, and a tenth of the greatest slew.
+/// What is not slewed drifts from UTC by this at most, parts per billion: ClockBound's default of
+/// `max_drift_ppb`, for quartzes of computers.
 const DRIFT_PPB: u64 = 50_000;
 
 /// Where the sources are.
@@ -85,8 +86,10 @@ pub struct UtcReader {
 }
 
 /// What daemons and devices said at the latest turn.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Latest {
+    /// Read before all of them.
+    host: HostClock,
     clockbound: Option<Result<Segment, String>>,
     phcs: Vec<phc::Reading>,
     vmclock: Option<Result<vmclock::Reading, String>>,
@@ -116,7 +119,13 @@ impl UtcReader {
             ptp4l: ptp4l::Client::open(&roots.ptp4l, files, &roots.devices, FIRST),
             vmclock: vmclock::open(&roots.vmclock),
             disruption: DisruptionWatch::open(&roots.vmclock),
-            latest: Latest::default(),
+            latest: Latest {
+                host: HostClock::read(),
+                clockbound: None,
+                phcs: Vec::new(),
+                vmclock: None,
+                ptp4l: None,
+            },
             due: MonoNs(0),
             disrupted: None,
             roots,
@@ -155,8 +164,10 @@ impl UtcReader {
     /// Reads files and devices.
     fn look(&mut self) {
         self.due = MonoNs(MonoNs::now().0 + ASKED_EVERY_NS);
+        let host = HostClock::read();
         let measured = self.ptp4l.latest();
         self.latest = Latest {
+            host,
             clockbound: self
                 .roots
                 .clockbound
@@ -208,16 +219,16 @@ impl UtcReader {
             }
         }
         let latest = &self.latest;
+        let parted_ns = HostClock::read().parted_ns(&latest.host, DRIFT_PPB);
         let phcs = latest
             .phcs
             .iter()
-            .map(|it| it.bound(now, DRIFT_PPB, tai_offset_s));
-        let by_ptp4l = latest
-            .ptp4l
-            .as_ref()
-            .and_then(|(state, measured)| state.bound(measured, real, DRIFT_PPB, tai_offset_s));
+            .map(|it| it.bound(parted_ns, tai_offset_s));
+        let by_ptp4l = latest.ptp4l.as_ref().and_then(|(state, measured)| {
+            state.bound(measured, real, DRIFT_PPB, parted_ns, tai_offset_s)
+        });
         let by_vmclock = match &latest.vmclock {
-            Some(Ok(reading)) => Some(reading.bound(now, DRIFT_PPB)),
+            Some(Ok(reading)) => Some(reading.bound(parted_ns)),
             _ => None,
         };
         let daemons = kernel.into_iter().chain(by_chrony).chain(by_clockbound);

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use crate::bound::{Leap, Parts, UtcBound, UtcInterval};
-use crate::bytes::{Fields, growth_ns};
+use crate::bytes::Fields;
 use tscap_time::{MonoNs, NS_PER_S, RealNs, TscCycles, tsc};
 
 /// "VCLK".
@@ -16,8 +16,6 @@ const MAGIC: u32 = 0x4b4c_4356;
 const LENGTH: usize = 104;
 /// Where `disruption_marker` is.
 pub(crate) const MARKER: usize = 16;
-/// The number of the counter that this program reads: `VMCLOCK_COUNTER_X86_TSC` or `_ARM_VCNT`.
-const COUNTER: u8 = if cfg!(target_arch = "x86_64") { 1 } else { 0 };
 const SYNCHRONIZED: u8 = 2;
 const SEQUENCE: usize = 12;
 const ATTEMPTS: usize = 8;
@@ -80,9 +78,8 @@ impl Reading {
         Err("it is being changed all the time".into())
     }
 
-    /// What it says at a time, at most so many parts per billion of the time since off.
-    pub fn bound(&self, now: MonoNs, drift_ppb: u64) -> UtcBound {
-        let since = growth_ns(now.0.saturating_sub(self.as_of.0), drift_ppb);
+    /// What it says, where the host's clock and the counter may have parted by so much since.
+    pub fn bound(&self, since_ns: u64) -> UtcBound {
         let page = &self.page;
         let times = self.tsc.map(|tsc| page.time(tsc));
         let [first, last] = times.clone().map(|it| it.unwrap_or_default());
@@ -92,7 +89,7 @@ impl Reading {
         let ends = [first.ns - host, last.ns - host + 1];
         let middle = (ends[0] + ends[1]) / 2;
         let half = (ends[1] - ends[0] + 1) / 2;
-        let growth_ns = rate_ns.saturating_add(since);
+        let growth_ns = rate_ns.saturating_add(since_ns);
         let parts = Parts::VmClock {
             offset_ns: i64::try_from(middle).unwrap_or(i64::MAX),
             reading_ns: u64::try_from(half).unwrap_or(u64::MAX),
@@ -178,7 +175,7 @@ impl Page {
             1 => return Err("it counts TAI, and does not say how far that is off UTC".into()),
             _ => return Err("it does not give the time of day".into()),
         };
-        if self.counter != COUNTER {
+        if self.counter != tscap_arch::VMCLOCK_COUNTER {
             return Err("it is of another counter".into());
         }
         if self.status != SYNCHRONIZED {

@@ -27,7 +27,7 @@ fn reading(clock: Result<PhcReading, String>, error_ns: Result<u64, String>) -> 
 fn the_bound_is_the_reading_and_what_the_driver_says() {
     for (ahead_ns, counts_tai) in [(700, false), (37_000_000_700, true)] {
         let said = reading(Ok(clock(ahead_ns)), Ok(22_000));
-        let bound = said.bound(MonoNs(1_000_000_005), 50_000, 37);
+        let bound = said.bound(50_000, 37);
         let interval = bound.utc_less_host_ns.unwrap();
         // 1 µs to either side, 22 µs, and 50 ppm of a second.
         assert_eq!(interval, UtcInterval([700 - 73_000, 700 + 73_000]));
@@ -55,7 +55,7 @@ fn what_is_no_time_or_has_no_bound_is_named() {
             "went back",
         ),
     ] {
-        let bound = reading(clock, error_ns).bound(MonoNs(5), 0, tai_s);
+        let bound = reading(clock, error_ns).bound(0, tai_s);
         let unknown = bound.unknown.unwrap_or_default();
         assert!(
             bound.bound_ns.is_none() && unknown.contains(why),
@@ -83,7 +83,7 @@ fn a_device_is_found_by_its_interface() {
         ("ens5", Some(21_473))
     );
     assert!(said.device.ends_with("/ptp3"), "{said:?}");
-    let bound = said.bound(MonoNs::now(), 0, 37);
+    let bound = said.bound(0, 37);
     assert!(bound.unknown.unwrap().contains("ptp3"));
     machine.put("sys/class/net/ens5/device/phc_error_bound", "many");
     assert!(device.read().error_ns.unwrap_err().contains("no number"));

@@ -72,7 +72,7 @@ fn state() -> State {
 fn offset_path_and_grandmaster_are_the_bound() {
     let state = state();
     assert_eq!(state.port(), Some(("eth0", false)));
-    let bound = state.bound(&Measured::Host, REAL, 50_000, 37).unwrap();
+    let bound = state.bound(&Measured::Host, REAL, 50_000, 0, 37).unwrap();
     // 1,401 ns of path, 100 ns of the grandmaster, 50 ppm of half a second; UTC is up to 250 ns
     // ahead.
     let error = 1_401 + 100 + 25_000;
@@ -93,12 +93,14 @@ fn offset_path_and_grandmaster_are_the_bound() {
     };
     let mut of_device = state.clone();
     of_device.time.as_mut().unwrap().ingress_ns += 37_000_000_000;
-    let bound = of_device.bound(&device(Ok(reading)), REAL, 0, 37).unwrap();
+    let bound = of_device
+        .bound(&device(Ok(reading)), REAL, 0, 0, 37)
+        .unwrap();
     let error = 1_401 + 100;
     let interval = bound.utc_less_host_ns.unwrap();
     assert_eq!(interval, UtcInterval([1_000 - error, 1_250 + error]));
     let bound = state
-        .bound(&device(Err("EACCES".into())), REAL, 0, 37)
+        .bound(&device(Err("EACCES".into())), REAL, 0, 0, 37)
         .unwrap();
     assert!(bound.unknown.unwrap().contains("EACCES"));
 }
@@ -132,14 +134,14 @@ fn what_bounds_nothing_is_named() {
     for (change, why) in changes {
         let mut state = state();
         change(&mut state);
-        let bound = state.bound(&Measured::Host, REAL, 0, 37).unwrap();
+        let bound = state.bound(&Measured::Host, REAL, 0, 0, 37).unwrap();
         let unknown = bound.unknown.unwrap_or_default();
         assert!(
             bound.bound_ns.is_none() && unknown.contains(why),
             "{why}: {unknown}"
         );
     }
-    let none = State::default().bound(&Measured::Host, REAL, 0, 37);
+    let none = State::default().bound(&Measured::Host, REAL, 0, 0, 37);
     assert_eq!(none, None);
 }
 
@@ -193,7 +195,7 @@ proptest::proptest! {
         if let Some((_, _, data)) = parse(&octets) {
             all.take(data, MonoNs(9));
         }
-        let _ = all.bound(&Measured::Host, REAL, 50_000, 37).map(|it| it.sentence());
+        let _ = all.bound(&Measured::Host, REAL, 50_000, 0, 37).map(|it| it.sentence());
     }
 }
 
@@ -235,7 +237,7 @@ fn it_is_asked_in_its_own_domain() {
     assert_eq!(measured, Measured::Host);
     assert!(
         latest
-            .bound(&measured, REAL, 0, 37)
+            .bound(&measured, REAL, 0, 0, 37)
             .unwrap()
             .bound_ns
             .is_some()

@@ -11,7 +11,7 @@ fn page(ahead_s: i64, is_bounded: bool) -> Vec<u8> {
     let mut put = |at: usize, field: &[u8]| octets[at..at + field.len()].copy_from_slice(field);
     put(0, b"VCLK");
     put(8, &1_u16.to_le_bytes());
-    put(10, &[u8::from(cfg!(target_arch = "x86_64")), 0]);
+    put(10, &[tscap_arch::VMCLOCK_COUNTER, 0]);
     put(12, &2_u32.to_le_bytes());
     put(16, &5_u64.to_le_bytes());
     let flags = if is_bounded { 0x50_u64 } else { 0 };
