@@ -74,6 +74,13 @@ impl StampRange {
         }
     }
 
+    /// The first and the last of them, which is less where a counter went back; `None` if there
+    /// are none.
+    pub fn ends(self) -> Option<[RawStamp; 2]> {
+        let last = self.count.checked_sub(1)?;
+        Some([self.first, self.first.wrapping_add(last)].map(RawStamp))
+    }
+
     /// Whether the stamp is one of them.
     #[inline]
     pub fn contains(self, stamp: RawStamp) -> bool {

@@ -83,6 +83,8 @@ pub struct Tracker {
     was_set: bool,
     /// Greatest error of the stamps themselves, ns.
     stamp_error_ns: u64,
+    /// Greatest error of converted stamps since that was asked for last, ns.
+    recent_bound_ns: u64,
     /// CLOCK_MONOTONIC_RAW by the counter, for intervals.
     raw: RawClock,
     /// CLOCK_MONOTONIC_RAW is read from then on.
@@ -110,6 +112,7 @@ impl Tracker {
             untold_step: None,
             was_set: false,
             stamp_error_ns: 0,
+            recent_bound_ns: 0,
             raw: RawClock::default(),
             next_raw: MonoNs(0),
             reference: None,
@@ -272,6 +275,12 @@ impl Tracker {
             return counter.stamp_bound_ns() + self.stamp_error_ns;
         }
         self.segments.bound_ns().max(1)
+    }
+
+    /// Greatest error of TSC stamps between two readings since the last call, ns. What happened
+    /// in a time shows in the first reading of use after it.
+    pub fn take_recent_bound_ns(&mut self) -> u64 {
+        std::mem::take(&mut self.recent_bound_ns) + self.stamp_error_ns
     }
 
     /// Whether one more look is worth it before [`Self::host_bound_ns`] is stated for the last time:

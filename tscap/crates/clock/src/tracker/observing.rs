@@ -242,6 +242,7 @@ impl Tracker {
         }
         let recent_bound_ns = counter.take_recent_bound_ns();
         self.kept.bound(recent_bound_ns, counter.open_bound_ns());
+        self.recent_bound_ns = self.recent_bound_ns.max(recent_bound_ns);
         if counter.model().counts().bends > bends {
             let bend = true;
             self.kept.both_sides(previous, Sample { bend, ..sample });
