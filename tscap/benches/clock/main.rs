@@ -7,6 +7,7 @@ mod chrony;
 mod host;
 mod ntp;
 mod pll;
+mod read;
 mod script;
 mod servo;
 mod settling;
@@ -55,6 +56,8 @@ enum Part {
     Chrony,
     /// This host's clocks: widths of brackets, costs
     Host,
+    /// A clock that programs read, beside `clock_gettime`
+    Read,
 }
 
 fn main() -> ExitCode {
@@ -73,6 +76,9 @@ fn main() -> ExitCode {
         let ntp = run.part(Part::Ntp, ntp::measure)?;
         run.part(Part::Host, |options| {
             on_cpu(cpu, || host::measure(options.rounds(5, 10), options.quick))
+        })?;
+        run.part(Part::Read, |options| {
+            on_cpu(cpu, || read::measure(options.rounds(5, 20)))
         })?;
         if run.own.parts.names(Part::Chrony) {
             beside_chrony(run)?;

@@ -65,6 +65,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Capture(plan) => capture::run(&plan),
         Plan::ShowFilter { filter, form } => filter::show(&filter, form),
         Plan::Clock(plan) => clock::run(&plan),
+        Plan::ReadClock(plan) => clock::read(&plan),
         Plan::Compare(plan) => compare::run(&plan),
         Plan::Observer(plan) => observer::run(&plan),
         Plan::Convert(plan) => signals::whole_or_nothing(move || convert::run(&plan)),

@@ -10,6 +10,8 @@ pub enum Runner {
     Ci,
     /// `tests/root/capture/documents.rs`
     Capture,
+    /// `tests/any/shared_clock`
+    SharedClock,
     /// `tests/any/clock.rs`
     Clock,
     /// `tests/root/compare/documents.rs`
@@ -79,6 +81,7 @@ pub fn runner(line: &str) -> Option<Runner> {
         ),
         ["git", "clone", ..] | ["cd", ..] => Runner::Nothing("the checkout is there"),
         ["make", "-C", "tscap-ebpf/kmod"] | ["insmod" | "modprobe", ..] => Runner::Nothing(MODULE),
+        ["tscap", "clock", "--serve" | "--read", ..] => Runner::SharedClock,
         ["tscap", "clock", "--audit-server", ..] => Runner::Ntp,
         ["tscap", "clock", "--reference", reference, ..] if reference.starts_with("ntp:") => {
             Runner::Ntp

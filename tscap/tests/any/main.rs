@@ -16,4 +16,5 @@ mod merge;
 mod qos;
 mod read_back;
 mod report;
+mod shared_clock;
 mod signals;

@@ -30,6 +30,8 @@ pub struct Layout {
     defaults: &'static str,
     /// What others install if they want it: the plugin for Wireshark.
     share: &'static str,
+    /// What C programs include.
+    include: &'static str,
     /// Documents.
     doc: &'static str,
     /// Licences.
@@ -50,6 +52,7 @@ pub const DEB: Layout = Layout {
     units: "usr/lib/systemd/system",
     defaults: "etc/default",
     share: "usr/share/tscap",
+    include: "usr/include",
     doc: "usr/share/doc/tscap",
     // In `copyright`, which is Debian's alone.
     licences: "",
@@ -74,6 +77,7 @@ pub const TARBALL: Layout = Layout {
     units: "lib/systemd/system",
     defaults: "share/doc/tscap/examples",
     share: "share/tscap",
+    include: "include",
     doc: "share/doc/tscap",
     licences: "share/doc/tscap",
 };
@@ -102,7 +106,11 @@ impl Layout {
         }
         let completions = root.join("docs/completions");
         let systemd = root.join("packaging/systemd");
-        all.push(file(self.units, &systemd.join("tscap@.service"), 0o644));
+        for unit in ["tscap@.service", "tscap-clock.service"] {
+            all.push(file(self.units, &systemd.join(unit), 0o644));
+        }
+        let header = root.join("packaging/include/tscap_clock.h");
+        all.push(file(self.include, &header, 0o644));
         for (folder, from, name) in [
             (self.bash, completions.join("tscap.bash"), "tscap"),
             (self.zsh, completions.join("_tscap"), "_tscap"),

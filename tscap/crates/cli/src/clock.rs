@@ -1,5 +1,7 @@
 //! `tscap clock`.
 
+mod shared;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +10,8 @@ use clap::{Args, CommandFactory as _};
 
 use super::reference::{NoInterface, ReferenceChoice, plan_of, reference};
 use super::{Cli, Plan, units};
+pub use shared::{ReadClockPlan, Stamp};
+use tscap_clock_reader::DEFAULT_PATH;
 use tscap_sources::reference::ReferencePlan;
 
 /// Watch the clock that converts TSC stamps
@@ -22,6 +26,29 @@ pub struct ClockArgs {
     /// Time between two lines: seconds, or with units (500ms); at least 100ms
     #[arg(long, value_name = "TIME", default_value = "1", value_parser = interval)]
     interval: Duration,
+
+    /// Share the clock with programs, which read it from memory: in the file PATH [default:
+    /// /run/tscap_clock/clock]. No table is printed
+    #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = DEFAULT_PATH)]
+    #[arg(conflicts_with = "audit_server")]
+    serve: Option<PathBuf>,
+
+    /// Read the clock that `tscap clock --serve` shares, once; again every --interval for as long
+    /// as --duration says
+    #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = DEFAULT_PATH)]
+    #[arg(conflicts_with_all = ["serve", "reference", "interface", "audit_server", "log", "report"])]
+    read: Option<PathBuf>,
+
+    /// With --read: the times of a stamp from the last minute. A whole number is one of the
+    /// counter, seconds with a decimal point or an RFC 3339 time one of CLOCK_REALTIME
+    #[arg(
+        long,
+        value_name = "RAW|TIME",
+        requires = "read",
+        conflicts_with = "duration"
+    )]
+    #[arg(value_parser = shared::stamp)]
+    at: Option<Stamp>,
 
     /// Stop after this time
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
@@ -82,6 +109,8 @@ pub struct ClockPlan {
     pub reference: Option<ReferencePlan>,
     /// The interface of a server whose stamps are looked at, in the place of the clock.
     pub audited: Option<String>,
+    /// Where it is shared with programs.
+    pub serve: Option<PathBuf>,
     /// Whether to say it in JSON.
     pub json: bool,
     /// Where the history is kept.
@@ -92,6 +121,15 @@ pub struct ClockPlan {
 
 impl ClockArgs {
     pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
+        if let Some(path) = self.read {
+            return Ok(Plan::ReadClock(ReadClockPlan {
+                path,
+                at: self.at,
+                interval: self.interval,
+                duration: self.duration,
+                json: self.json,
+            }));
+        }
         let sees_packets = self.audit_server
             || matches!(
                 self.reference,
@@ -114,6 +152,7 @@ impl ClockArgs {
             duration: self.duration,
             reference,
             audited: self.interface.filter(|_| self.audit_server),
+            serve: self.serve,
             json: self.json,
             log: self.log,
             report: self.report,
@@ -165,6 +204,18 @@ mod tests {
                 "tscap clock --audit-server -i a --reference ntp:b",
                 "cannot be used with",
             ),
+            ("tscap clock --at 5", "--read"),
+            ("tscap clock --read --at x", "a whole number"),
+            ("tscap clock --read --serve", "cannot be used with"),
+            ("tscap clock --read --log a", "cannot be used with"),
+            (
+                "tscap clock --read --reference ntp:a",
+                "cannot be used with",
+            ),
+            (
+                "tscap clock --serve --audit-server -i a",
+                "cannot be used with",
+            ),
         ] {
             let error = reported(words).unwrap_err();
             assert!(error.contains(why), "{words}: {error}");
@@ -173,6 +224,9 @@ mod tests {
             "tscap clock --reference ntp:passive -i eth0",
             "tscap clock --reference ntp:a:1,poll=8 -i eth0",
             "tscap clock --audit-server -i eth0",
+            "tscap clock --serve --log a --reference ntp:b",
+            "tscap clock --read --at 5",
+            "tscap clock --read /tmp/clock --duration 5 --json",
         ] {
             assert_eq!(reported(words), Ok(()), "{words}");
         }

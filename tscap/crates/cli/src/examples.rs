@@ -61,6 +61,11 @@ const ALL: &[(&str, &[Example])] = &[
                 "tscap clock --reference /dev/ptp0",
                 "beside the clock of a network card",
             ),
+            (
+                "tscap clock --serve",
+                "shares it with programs, which read it from memory",
+            ),
+            ("tscap clock --read", "reads what is shared"),
         ],
     ),
     (

@@ -32,7 +32,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 pub use capture::{CaptureArgs, CapturePlan, Verbosity, no_file};
-pub use clock::{ClockArgs, ClockPlan};
+pub use clock::{ClockArgs, ClockPlan, ReadClockPlan, Stamp};
 pub use compare::{CompareArgs, ComparePlan, ObserverPlan};
 pub use convert::{ConvertArgs, ConvertPlan};
 pub use counters::{CountersArgs, CountersPlan};
@@ -74,6 +74,8 @@ pub enum Plan {
     },
     /// Watch the clock.
     Clock(ClockPlan),
+    /// `clock --read`.
+    ReadClock(ReadClockPlan),
     /// Examine the machine.
     Doctor(DoctorPlan),
     /// Answer Wireshark, which runs what is in its extcap folder.

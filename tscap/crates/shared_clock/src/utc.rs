@@ -1,8 +1,6 @@
 //! What is known of UTC.
 
-use tscap_time::timex::KernelClock;
-
-/// How far CLOCK_REALTIME is from UTC, and who says so.
+/// How far CLOCK_REALTIME is from UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Utc {
     /// UTC less CLOCK_REALTIME, ns.
@@ -14,11 +12,10 @@ pub struct Utc {
 }
 
 impl Utc {
-    /// As the kernel says.
-    pub fn kernel() -> Self {
-        let clock = KernelClock::read().ok();
+    /// CLOCK_REALTIME is within so many ns of UTC, if anything bounds it.
+    pub fn within(bound_ns: Option<u64>) -> Self {
         Self {
-            bound_ns: clock.and_then(|clock| clock.utc_bound_ns()),
+            bound_ns,
             ..Self::default()
         }
     }

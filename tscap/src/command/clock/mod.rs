@@ -4,7 +4,9 @@ mod audit;
 mod conclusion;
 mod keep;
 mod ntp;
+mod read;
 mod references;
+mod serve;
 mod table;
 
 use std::time::{Duration, Instant};
@@ -12,7 +14,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use keep::Keeper;
+pub(super) use read::run as read;
 use references::{ReferenceStatus, References};
+use serve::Server;
 
 use super::print::{json_line, print_if_read};
 use super::signals::Signals;
@@ -20,6 +24,7 @@ use super::{Context as _, Exit, Failure, Hint as _, terminal};
 use tscap_capture::first_brackets;
 use tscap_cli::ClockPlan;
 use tscap_clock::{HostClocks, StampSource, Status, Tracker};
+use tscap_shared_clock::Utc;
 use tscap_time::tsc;
 use tscap_utc::{Roots, UtcBounds, UtcReader, Watched};
 
@@ -64,6 +69,15 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
         () = signals.next() => return Ok(Exit::Success),
     };
     let mut utc = UtcReader::open(Roots::live());
+    let mut server = match &plan.serve {
+        None => None,
+        Some(path) => tokio::select! {
+            server = Server::start(path, plan.reference.is_some(), &mut tracker, &mut utc) => {
+                Some(server?)
+            }
+            () = signals.next() => return Ok(Exit::Success),
+        },
+    };
     let mut references = References::open(plan, &tracker)?;
     signals.give_up_capabilities();
     references.give_up_privileges(plan.log.is_some() || plan.report.is_some())?;
@@ -75,13 +89,14 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
         (&mut references, &mut utc),
         &mut signals,
         &mut keeper,
+        &mut server,
     )
     .await;
     // Whatever ended it: what is known by now is kept.
     let utc = utc.read();
     let kept = keeper.finish(&mut tracker, utc.bound_ns);
     watched.and(kept)?;
-    if !plan.json {
+    if !plan.json && server.is_none() {
         let status = Status::of(&tracker, tsc::read(), utc.bound_ns, None);
         let status = status.expect("it has settled");
         let beside = references.say(&status, &tracker).sentences();
@@ -99,6 +114,7 @@ async fn watch(
     (references, utc): (&mut References, &mut UtcReader),
     signals: &mut Signals,
     keeper: &mut Keeper<'_>,
+    server: &mut Option<Server>,
 ) -> Result<(), Failure> {
     let mut clocks = Watched::new(HostClocks::new(StampSource::Tsc), utc.disruptions());
     let mut before = None;
@@ -111,17 +127,24 @@ async fn watch(
         let due = end.map_or(next, |end| next.min(end));
         while Instant::now() < due {
             tokio::select! {
-                () = tokio::time::sleep(READ_EVERY) => {
-                    let (cross, seen) = tracker.look(&mut clocks);
-                    keeper.observe(&cross, seen, tracker, bounds.bound_ns)?;
-                    if seen.counter_jump_ns().is_some() {
-                        references.begin_anew();
-                    }
-                    for looked in references.read(tracker) {
-                        keeper.observe_reference(&looked, tracker);
-                    }
-                }
+                () = tokio::time::sleep(READ_EVERY) => {}
+                () = serve::clock_set(server.as_ref()) => {}
                 () = signals.next() => return Ok(()),
+            }
+            let (cross, seen) = tracker.look(&mut clocks);
+            keeper.observe(&cross, seen, tracker, bounds.bound_ns)?;
+            if seen.counter_jump_ns().is_some() {
+                references.begin_anew();
+            }
+            for looked in references.read(tracker) {
+                keeper.observe_reference(&looked, tracker);
+            }
+            if let Some(server) = server {
+                tracker.look_at_raw(cross.mono[1], &mut clocks);
+                bounds = utc.read();
+                let by_reference = references.utc(tracker);
+                let of_host = by_reference.unwrap_or(Utc::within(bounds.bound_ns));
+                server.publish(tracker, (&cross, seen), &of_host)?;
             }
         }
         bounds = utc.read();
@@ -158,6 +181,9 @@ fn say(
             said,
         };
         return print_if_read(&json_line(&line));
+    }
+    if plan.serve.is_some() {
+        return Ok(true);
     }
     let width = terminal::width(std::io::stdout());
     print_if_read(&table::line(line, seconds, status, said.columns(), width))

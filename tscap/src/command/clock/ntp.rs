@@ -1,6 +1,7 @@
 //! NTP servers beside the clock: what is told of them, and as columns of the table.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -12,7 +13,14 @@ use tscap_base::text::numbers::{signed, span};
 use tscap_capture::{Event, Severity};
 use tscap_clock::{Status, Tracker};
 use tscap_references::ntp::{NtpPoint, NtpStatus, Rejects};
+use tscap_shared_clock::Utc;
 use tscap_sources::ntp::{NtpEvent, NtpPlan, NtpReference, NtpReporter, SharedWith};
+use tscap_time::tsc;
+
+/// The longest time between two requests of the host's daemon: 2^10 s.
+const LONGEST_POLL: Duration = Duration::from_secs(1024);
+/// A server without an exchange for so many polls is lost.
+const LOST_AFTER: u32 = 4;
 
 /// The servers, and what has been told of them.
 #[derive(Debug)]
@@ -90,6 +98,22 @@ impl Ntp {
             ntp_reporter.report(event, &mut |event| print_event(json, event));
         });
         looked
+    }
+
+    /// How far the host's clock is from UTC now, by the server whose clock is known best.
+    pub fn utc(&self, tracker: &Tracker) -> Utc {
+        let Some((_, status)) = self.reference.best(tsc::read(), tracker) else {
+            return Utc::default();
+        };
+        let poll = self
+            .reference
+            .polling()
+            .map_or(LONGEST_POLL, |(poll, _)| poll);
+        Utc {
+            offset_ns: status.host_ahead_ns.saturating_neg(),
+            bound_ns: Some(status.bound_ns.saturating_add(status.root_distance_ns)),
+            is_holdover: Duration::from_nanos(status.age_ns) > LOST_AFTER * poll,
+        }
     }
 
     /// What is known when the host's clock has this `status`.

@@ -18,6 +18,7 @@ use tscap_cli::ClockPlan;
 use tscap_clock::{Bracket, RawClock, Slew, Status, Tracker, TscCycles};
 use tscap_references::ntp::NtpPoint;
 use tscap_references::{PhcSighting, PhcStatus};
+use tscap_shared_clock::Utc;
 use tscap_sources::reference::{self, Device, ReferencePlan};
 use tscap_time::ptp::Method;
 use tscap_time::timex::KernelClock;
@@ -140,6 +141,15 @@ impl References {
             }
             Some(Other::Ntp(ntp)) => ntp.turn(tracker),
             None => Vec::new(),
+        }
+    }
+
+    /// How far the host's clock is from UTC now, if an NTP server is followed. A PTP device says
+    /// nothing of UTC.
+    pub fn utc(&self, tracker: &Tracker) -> Option<Utc> {
+        match &self.other {
+            Some(Other::Ntp(ntp)) => Some(ntp.utc(tracker)),
+            _ => None,
         }
     }
 
