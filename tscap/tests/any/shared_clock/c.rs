@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use tscap_clock_reader::calculation::{self, Difference, Refused, State, Times, Witness};
 use tscap_clock_reader::layout::{Latest, Page, Piece, UNKNOWN, state};
+use tscap_testkit::root::skip;
 use tscap_testkit::shown::root;
-use tscap_testkit::skip;
 
 use super::{Served, has_no_counter};
 

@@ -13,9 +13,9 @@ use nix::time::ClockId;
 use nix::unistd::Pid;
 use serde_json::Value;
 use tscap_clock_reader::{Clock, Refused, State, Times};
-use tscap_testkit::process::wait_for;
+use tscap_testkit::command::{tscap_path, wait_for};
+use tscap_testkit::root::skip;
 use tscap_testkit::shown::{Runner, commands};
-use tscap_testkit::{skip, tscap_path};
 use tscap_time::now;
 
 const DEADLINE: Duration = Duration::from_secs(60);

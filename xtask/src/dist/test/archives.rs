@@ -10,7 +10,7 @@ use crate::cargo::cargo;
 use crate::sh;
 
 /// What every package has, by the ends of the paths.
-const EVERYWHERE: [&str; 9] = [
+const EVERYWHERE: [&str; 11] = [
     "/bin/tscap",
     "/man/man1/tscap.1",
     "/man/man1/tscap-capture.1",
@@ -18,6 +18,8 @@ const EVERYWHERE: [&str; 9] = [
     "/_tscap",
     "/tscap.fish",
     "/systemd/system/tscap@.service",
+    "/systemd/system/tscap-clock.service",
+    "/include/tscap_clock.h",
     "/tscap/README.md",
     "/tscap/docs/capture.md",
 ];

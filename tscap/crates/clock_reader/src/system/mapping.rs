@@ -158,3 +158,6 @@ impl WritableMapping {
         // Until the next change, readers take the first copy: the sequence is even.
     }
 }
+
+#[cfg(test)]
+mod tests;
