@@ -294,10 +294,11 @@ static inline int tscap_clock_at(const tscap_clock_latest *latest, uint64_t raw,
         return TSCAP_CLOCK_JUMPED;
     age = tscap_clock_span(raw - latest->raw, latest->rate);
     real = latest->real_ns + age;
-    memset(times, 0, sizeof *times);
     times->raw = raw;
     times->state = state;
     times->has_host = state != TSCAP_CLOCK_STALE;
+    times->host.earliest_ns = times->host.latest_ns = 0;
+    times->utc = times->host;
     if (times->has_host) {
         bound = tscap_clock_grown(age, latest->host_growth);
         times->host = tscap_clock_around(real, tscap_clock_plus(latest->host_bound_ns, bound));

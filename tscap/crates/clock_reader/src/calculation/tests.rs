@@ -204,6 +204,8 @@ fn words() -> impl Strategy<Value = Vec<u64>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     /// Whatever stands in a page.
     #[test]
     fn no_page_makes_a_reader_panic(
