@@ -4,7 +4,8 @@ use std::hint::black_box;
 
 use serde::{Deserialize, Serialize};
 
-use tscap_statistics::{Distribution, ValueRange};
+use super::schema::{LatencyBin, LatencyPoint};
+use tscap_statistics::{Distribution, ValueRange, quantile};
 use tscap_time::TscCycles;
 
 /// The shares of [`Quartiles`], per mille.
@@ -70,6 +71,58 @@ impl Quartiles {
     pub fn iqr(&self) -> Option<i64> {
         Some(self.p75? - self.p25?)
     }
+}
+
+/// Points of a curve: more would not be seen.
+const POINTS: usize = 400;
+/// Bars of a histogram.
+const BARS: i64 = 100;
+
+/// The medians of looks over time, less the median of an empty pair of their phase, of as many looks
+/// together as leave few points. `phases` has the phase of each turn.
+pub(super) fn course(
+    medians: &[(usize, i64)],
+    phases: &[usize],
+    empty: &[Option<Quartiles>],
+    every_s: f64,
+) -> Vec<LatencyPoint> {
+    let stride = medians.len().div_ceil(POINTS).max(1);
+    let points = medians.chunks(stride).filter_map(|looks| {
+        let (turn, _) = looks[0];
+        let phase = *phases.get(turn)?;
+        let empty = empty.get(phase).copied().flatten()?.p50?;
+        let mut cycles: Vec<_> = looks.iter().map(|(_, cycles)| *cycles).collect();
+        cycles.sort_unstable();
+        Some(LatencyPoint {
+            seconds: turn as f64 * every_s,
+            cycles: quantile(&cycles, 0.5)? - empty,
+        })
+    });
+    points.collect()
+}
+
+/// How many readings took so long, less `empty` cycles, up to 99.9 % of them: in bars of one
+/// width.
+pub(super) fn histogram(distribution: &Distribution, empty: i64) -> Vec<LatencyBin> {
+    let (Some(range), [p99_9]) = (distribution.range(), distribution.quantiles([999])) else {
+        return Vec::new();
+    };
+    let last = p99_9.unwrap_or(range.max);
+    let width = ((last - range.min) / BARS + 1).max(1);
+    let mut bars: Vec<LatencyBin> = Vec::new();
+    for bin in distribution.bins().iter().filter(|bin| bin.from_ns <= last) {
+        let index = (bin.from_ns - range.min).max(0) / width;
+        let from_cycles = range.min + index * width - empty;
+        match bars.last_mut() {
+            Some(bar) if bar.from_cycles == from_cycles => bar.n += bin.n,
+            _ => bars.push(LatencyBin {
+                from_cycles,
+                to_cycles: from_cycles + width,
+                n: bin.n,
+            }),
+        }
+    }
+    bars
 }
 
 /// Readings in a row.
@@ -150,6 +203,38 @@ mod tests {
         assert_eq!((of.p99_9, of.iqr()), (None, Some(500)));
         let p99_9 = quartiles(1..=10_000).p99_9.unwrap();
         assert!(p99_9.abs_diff(9_990) <= 5, "{p99_9}");
+    }
+
+    #[test]
+    fn a_histogram_has_bars_of_one_width_up_to_the_tail() {
+        let mut distribution = Distribution::new();
+        (0..20_000).for_each(|value| distribution.add(100 + value % 10));
+        distribution.add(1_000_000);
+        let bars = histogram(&distribution, 40);
+        let found: Vec<_> = bars
+            .iter()
+            .map(|it| (it.from_cycles, it.to_cycles, it.n))
+            .collect();
+        let expected: Vec<_> = (60..70).map(|from| (from, from + 1, 2_000)).collect();
+        assert_eq!(found, expected);
+        assert_eq!(histogram(&Distribution::new(), 40), []);
+    }
+
+    #[test]
+    fn a_course_has_the_medians_of_its_looks_in_few_points() {
+        let medians: Vec<_> = (0..1_000)
+            .map(|turn| (turn, 100 + (turn as i64 % 3)))
+            .collect();
+        let phases: Vec<_> = (0..1_000).map(|turn| turn / 500).collect();
+        let empty = [Some(quartiles(0..100)), None];
+        let points = course(&medians, &phases, &empty, 0.1);
+        // Of the second phase no empty pair is known.
+        assert_eq!(points.len(), 167);
+        assert!(
+            points.iter().all(|it| (51..=52).contains(&it.cycles)),
+            "{points:?}"
+        );
+        assert_eq!(points[1].seconds, 3.0 * 0.1);
     }
 
     /// What an empty pair takes is taken off all of it, also where that leaves less than nothing.

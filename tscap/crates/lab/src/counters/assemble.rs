@@ -1,6 +1,7 @@
 //! From what was read to what is said.
 
-use super::access::Quartiles;
+use super::access::{Quartiles, course, histogram};
+use super::clock_error::clock_error;
 use super::counter::{Counter, Place};
 use super::experiment::{READINGS, Request, Results, Taken};
 use super::phase::Stress;
@@ -66,8 +67,11 @@ pub fn assemble(
                 Place::Program(_) => &empty_program,
             };
             let rates = rates(taken.counter);
+            let medians = course(&taken.medians, &turns, empty, every_seconds);
             let mut subject = subject(taken, empty, tsc_hertz);
+            subject.latency_course = medians;
             if let Some(rates) = rates {
+                subject.clock = clock_error(&rates, subject.hertz, every_seconds);
                 subject.rate = rates.by_phase(phases.len(), &idle);
                 subject.course = rates.over_time(&idle);
                 if reference.is_independent() {
@@ -121,6 +125,11 @@ fn subject(taken: Taken, empty: &[Option<Quartiles>], tsc_hertz: f64) -> Subject
         let empty = empty.and_then(|empty| empty.p50)?;
         Some(Quartiles::of(cycles)?.less(empty))
     };
+    let bins = |(cycles, empty): (&Distribution, &Option<Quartiles>)| {
+        let empty = empty.and_then(|empty| empty.p50);
+        empty.map_or_else(Vec::new, |empty| histogram(cycles, empty))
+    };
+    let latency_histogram = taken.cycles.iter().zip(empty).map(bins).collect();
     let latency = taken.cycles.into_iter().zip(empty).map(less_empty);
     Subject {
         counter: taken.counter,
@@ -131,10 +140,13 @@ fn subject(taken: Taken, empty: &[Option<Quartiles>], tsc_hertz: f64) -> Subject
         step_ns: taken.step as f64 / hertz * 1e9,
         failed: taken.failed,
         latency: latency.collect(),
+        latency_course: Vec::new(),
+        latency_histogram,
         interface: Vec::new(),
         rate: Vec::new(),
         course: Vec::new(),
         scales: Vec::new(),
+        clock: None,
     }
 }
 

@@ -102,6 +102,8 @@ pub(super) struct Taken {
     pub facts: Facts,
     /// What readings took, by phase.
     pub cycles: Vec<Distribution>,
+    /// The turn of each look and the median of its readings, cycles.
+    pub medians: Vec<(usize, i64)>,
     /// [`common_step`] so far.
     pub step: u64,
     pub failed: u64,
@@ -234,6 +236,7 @@ impl Taken {
             counter,
             facts,
             cycles,
+            medians: Vec::new(),
             step,
             failed: 0,
             readings: READINGS,
@@ -241,14 +244,16 @@ impl Taken {
     }
 
     /// Takes in a burst, and fits the next one to `budget` cycles.
-    fn take(&mut self, burst: &Burst, budget: i64) {
+    fn take(&mut self, turn: usize, burst: &Burst, budget: i64) {
         self.failed += burst.failed;
         self.step = common_step(self.step, &burst.values, self.facts.bits);
         add(&mut self.cycles, burst);
         let mut sorted = burst.cycles.clone();
         sorted.sort_unstable();
         // Of one that something interrupted the mean would be too long.
-        let usual = quantile(&sorted, 0.5).unwrap_or_default();
+        let median = quantile(&sorted, 0.5);
+        self.medians.extend(median.map(|cycles| (turn, cycles)));
+        let usual = median.unwrap_or_default();
         let fitting = usize::try_from(budget / usual.max(1)).unwrap_or(FEWEST);
         self.readings = fitting.clamp(FEWEST, READINGS);
     }
@@ -368,7 +373,7 @@ impl Bed {
                 }
                 _ => self.readers.burst(taken.counter, taken.readings),
             };
-            taken.take(&burst, budget);
+            taken.take(turn, &burst, budget);
         }
         Ok(())
     }

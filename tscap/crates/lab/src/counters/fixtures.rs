@@ -131,8 +131,11 @@ fn taken(counter: Counter, cycles: i64) -> Taken {
     // With what the bracket takes.
     let empty = if counter == Counter::Ktime { 60 } else { 40 };
     let phases = request().phases.into_iter();
-    let cycles = phases.map(|_| around(empty + cycles)).collect();
-    Taken::new(counter, facts, cycles, 1)
+    let of_phases = phases.map(|_| around(empty + cycles)).collect();
+    let turns = 0..LOOKS * request().phases.len();
+    let mut taken = Taken::new(counter, facts, of_phases, 1);
+    taken.medians = turns.map(|turn| (turn, empty + cycles)).collect();
+    taken
 }
 
 /// A distribution about a median.

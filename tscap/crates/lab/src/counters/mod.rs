@@ -4,11 +4,12 @@
 //! and under loads.
 //!
 //! `counter` lists them, `readers` and `programs` read them, `access` is what a reading takes,
-//! `sighting` and `rates` are how they go by each other; `phase` and `stress` are the loads,
+//! `sighting` and `rates` are how they go by each other, `clock_error` what a clock of each is worth; `phase` and `stress` are the loads,
 //! `experiment` does it all, `reference` judges what rates are by, `schema` is what comes of it.
 
 mod access;
 mod assemble;
+mod clock_error;
 mod counter;
 mod experiment;
 #[cfg(any(test, feature = "fixtures"))]

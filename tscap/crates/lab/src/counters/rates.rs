@@ -17,14 +17,14 @@ pub(super) enum Seen<'a> {
 
 /// Both counters at one moment, since the first one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Pair {
+pub(super) struct Pair {
     turn: usize,
     /// Ticks of the counter.
-    ticks: f64,
+    pub ticks: f64,
     /// Time by the reference, s.
-    reference_s: f64,
+    pub reference_s: f64,
     /// Greatest error of the one beside the other, s.
-    bound_s: f64,
+    pub bound_s: f64,
     segments: [u32; 2],
 }
 
@@ -68,6 +68,13 @@ impl Rates {
             pairs,
             phases: phases.to_vec(),
         }
+    }
+
+    /// All looks at both, if nobody set one of them meanwhile.
+    pub fn looks(&self) -> Option<&[Pair]> {
+        let first = self.pairs.first()?;
+        let is_one = self.pairs.iter().all(|it| it.segments == first.segments);
+        is_one.then_some(&self.pairs[..])
     }
 
     fn phase(&self, pair: &Pair) -> Option<usize> {

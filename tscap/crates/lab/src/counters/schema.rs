@@ -98,6 +98,12 @@ pub struct Subject {
     pub failed: u64,
     /// What a reading took in each phase, cycles of the TSC.
     pub latency: Vec<Option<Quartiles>>,
+    /// The median of the readings of each look, or of several looks in a row, over time.
+    #[serde(default)]
+    pub latency_course: Vec<LatencyPoint>,
+    /// How many readings took so long, by phase: as [`Self::latency`], up to 99.9 %.
+    #[serde(default)]
+    pub latency_histogram: Vec<Vec<LatencyBin>>,
     /// Of one that the kernel makes of the TSC: what a reading took more than the median one of
     /// the TSC alone, in each phase, cycles.
     pub interface: Vec<Option<Quartiles>>,
@@ -108,6 +114,51 @@ pub struct Subject {
     pub course: Vec<RatePoint>,
     /// Its Allan deviation; only against an independent reference.
     pub scales: Vec<Scale>,
+    /// The error of a feed-forward clock that counts by it.
+    #[serde(default)]
+    pub clock: Option<ClockError>,
+}
+
+/// What readings took at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencyPoint {
+    /// Since the first look, s.
+    pub seconds: f64,
+    /// Median, cycles of the TSC.
+    pub cycles: i64,
+}
+
+/// Readings that took about as long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatencyBin {
+    /// From so many cycles of the TSC on.
+    pub from_cycles: i64,
+    /// Below so many.
+    pub to_cycles: i64,
+    /// Readings.
+    pub n: u64,
+}
+
+/// How far a clock was off its reference between two polls: ahead is positive. Less than 1 % of
+/// the values are below `p1_ns`, and so on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClockError {
+    /// Between two polls of the reference, s.
+    pub poll_s: f64,
+    /// Looks between the polls, at which the clock was held against the reference.
+    pub n: u64,
+    /// 1 %, ns.
+    pub p1_ns: i64,
+    /// 25 %, ns.
+    pub p25_ns: i64,
+    /// Median, ns.
+    pub p50_ns: i64,
+    /// 75 %, ns.
+    pub p75_ns: i64,
+    /// 99 %, ns.
+    pub p99_ns: i64,
+    /// Looks at which it was farther off than the clock's bound and the look's.
+    pub outside: u64,
 }
 
 /// A rate over a phase.

@@ -3,14 +3,131 @@
 use super::tables::name;
 use tscap_document::Figure;
 use tscap_document::chart::{Axis, Chart, Interval, Scale, Series, Shape, intervals, quoted};
-use tscap_lab::counters::schema::{Reference, Subject};
+use tscap_lab::counters::schema::{LatencyPoint, Reference, Subject};
 use tscap_lab::counters::{Characteristics, Quartiles};
 
-/// Boxes of each phase (Fig. 14), rates over time (Fig. 13), deviations (Fig. 12).
+/// Latencies over time (Fig. 14), boxes and histograms of each phase (Figs. 14 to 16), rates over
+/// time (Fig. 13), deviations (Fig. 12), errors of clocks (Figs. 17 and 18).
 pub(super) fn all(of: &Characteristics) -> Vec<Figure> {
-    let boxes = (0..of.phases.len()).filter_map(|phase| access(of, phase));
-    let others = [rates(of), scales(of)].into_iter().flatten();
-    boxes.chain(others).collect()
+    let phases = 0..of.phases.len();
+    let each = |phase| [access(of, phase), histograms(of, phase)];
+    let of_phases = phases.flat_map(each).flatten();
+    let others = [rates(of), scales(of), clocks(of)].into_iter().flatten();
+    let all = latencies(of).into_iter().chain(of_phases).chain(others);
+    all.collect()
+}
+
+/// What reading each takes over time.
+fn latencies(of: &Characteristics) -> Option<Figure> {
+    let points = |subject: &Subject| {
+        let course = subject.latency_course.iter();
+        let point = |it: &LatencyPoint| (it.seconds, it.cycles.max(1) as f64);
+        course.map(point).collect()
+    };
+    let series = series(of, Shape::Line, points);
+    let xs = series.iter().flat_map(|it| &it.points).map(|(x, _)| *x);
+    let ys = series.iter().flat_map(|it| &it.points).map(|(_, y)| *y);
+    let chart = Chart {
+        id: "latencies".to_owned(),
+        title: "Reading a counter over time".to_owned(),
+        description: "The median of the cycles that a reading of each counter takes, over time."
+            .to_owned(),
+        x: Axis::over("time, s", Scale::Linear, xs),
+        y: Axis::over("cycles of the TSC", Scale::Log, ys),
+        series,
+        band: None,
+    };
+    let note = "each point: the median of a look, or of several in a row".to_owned();
+    chart
+        .has_curve()
+        .then(|| Figure::new(chart, vec![note], None))
+}
+
+/// How many readings took so long in a phase.
+fn histograms(of: &Characteristics, phase: usize) -> Option<Figure> {
+    let points = |subject: &Subject| {
+        let bars = subject.latency_histogram.get(phase);
+        let bars = bars.map_or(&[][..], Vec::as_slice);
+        let all: u64 = bars.iter().map(|bar| bar.n).sum();
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for bar in bars {
+            let (from, to) = (bar.from_cycles.max(1) as f64, bar.to_cycles.max(1) as f64);
+            // No reading took as long as what lies between two bars.
+            if points.last().is_some_and(|(end, _)| *end < from) {
+                points.push((points[points.len() - 1].0, 0.0));
+            }
+            points.push((from, 100.0 * bar.n as f64 / all as f64));
+            points.push((to, 0.0));
+        }
+        points
+    };
+    let series = series(of, Shape::Steps, points);
+    let xs = series.iter().flat_map(|it| &it.points).map(|(x, _)| *x);
+    let ys = series.iter().flat_map(|it| &it.points).map(|(_, y)| *y);
+    let name = name(phase, &of.phases[phase]);
+    let chart = Chart {
+        id: format!("histogram-{}", phase + 1),
+        title: format!("Histogram of readings, {name}"),
+        description: "The share of the readings of each counter that took so many cycles."
+            .to_owned(),
+        x: Axis::over("cycles of the TSC", Scale::Log, xs),
+        y: Axis::over("% of the readings", Scale::Linear, ys),
+        series,
+        band: None,
+    };
+    let note = "up to 99.9 % of the readings of each counter".to_owned();
+    chart
+        .has_curve()
+        .then(|| Figure::new(chart, vec![note], None))
+}
+
+/// How far a clock of each counter is off the reference.
+fn clocks(of: &Characteristics) -> Option<Figure> {
+    let counters = of.counters.iter().enumerate();
+    let rows = counters.filter_map(|(style, subject)| {
+        let clock = subject.clock.as_ref()?;
+        let [low, high] = [clock.p25_ns, clock.p75_ns].map(|it| it as f64);
+        Some(Interval {
+            name: subject.counter.name().to_owned(),
+            style,
+            value: clock.p50_ns as f64,
+            interval: [clock.p1_ns as f64, clock.p99_ns as f64],
+            bar: None,
+            shaded: Some(((low + high) / 2.0, (high - low) / 2.0)),
+        })
+    });
+    let rows: Vec<_> = rows.collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let x = Axis::over(
+        "ns",
+        Scale::Linear,
+        rows.iter().flat_map(|row| row.interval),
+    );
+    let title = format!(
+        "Error of a clock of each counter beside {}",
+        of.reference.title()
+    );
+    let description = "For each counter the error of a feed-forward clock that counts by it: 1 to \
+                       99 % and quartiles; a table below has each.";
+    let csv = of.counters.iter().filter_map(|subject| {
+        let it = subject.clock.as_ref()?;
+        let (p1, p25, p50) = (it.p1_ns, it.p25_ns, it.p50_ns);
+        let name = quoted(subject.counter.name());
+        Some(format!(
+            "{name},{p1},{p25},{p50},{},{}\n",
+            it.p75_ns, it.p99_ns
+        ))
+    });
+    let csv: String = csv.collect();
+    let csv = format!("counter,p1,p25,p50,p75,p99\n{csv}");
+    let notes = vec!["whiskers: 1 and 99 %; shaded: quartiles; marker: median".to_owned()];
+    let drawn = title.clone();
+    Some(Figure::drawn("clocks", title, notes, move || {
+        let drawing = intervals("clocks", &drawn, description, &x, &rows);
+        (drawing, csv.clone())
+    }))
 }
 
 /// What reading each takes in a phase.

@@ -42,7 +42,12 @@ pub(super) fn document(of: &Characteristics) -> Document {
 fn shown(of: &Characteristics) -> Vec<Table> {
     let mut tables = vec![tables::counters(of), tables::phases(of)];
     tables.extend(tables::access(of));
-    let others = [tables::interface(of), tables::rates(of), tables::scales(of)];
+    let others = [
+        tables::interface(of),
+        tables::rates(of),
+        tables::scales(of),
+        tables::clocks(of),
+    ];
     tables.extend(others.into_iter().flatten());
     tables.push(paper::beside(of));
     tables

@@ -254,6 +254,42 @@ pub(super) fn scales(of: &Characteristics) -> Option<Table> {
     .if_any()
 }
 
+/// V-C: what a clock is worth that counts by each.
+pub(super) fn clocks(of: &Characteristics) -> Option<Table> {
+    let rows = of.counters.iter().filter_map(|subject| {
+        let clock = subject.clock.as_ref()?;
+        let ends = [
+            clock.p1_ns,
+            clock.p25_ns,
+            clock.p50_ns,
+            clock.p75_ns,
+            clock.p99_ns,
+        ];
+        let mut row = vec![
+            subject.counter.name().to_owned(),
+            number(clock.poll_s),
+            grouped(clock.n),
+        ];
+        row.extend(ends.map(whole));
+        row.push(whole(clock.p75_ns - clock.p25_ns));
+        row.push(grouped(clock.outside));
+        Some(row)
+    });
+    Table::figures(
+        format!(
+            "A clock of each counter beside {} (V-C): error between polls, ns",
+            of.reference.title()
+        ),
+        &columns("counter | poll, s | n | 1 % | 25 % | median | 75 % | 99 % | IQR | outside"),
+        rows.collect(),
+    )
+    .note(
+        "a feed-forward clock that polls the reference by one bracket, held against it at the looks \
+         between two polls, in all phases; outside: farther off than its bound",
+    )
+    .if_any()
+}
+
 fn signed(ppm: f64) -> String {
     let sign = if ppm < 0.0 { "−" } else { "+" };
     format!("{sign}{:.4}", ppm.abs())

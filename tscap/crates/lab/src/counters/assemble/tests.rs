@@ -24,6 +24,38 @@ fn latencies_are_without_the_bracket() {
     }
 }
 
+#[test]
+fn latencies_have_a_course_and_histograms() {
+    let of_all = characteristics();
+    let hpet = of(&of_all, Counter::Hpet);
+    assert!(
+        hpet.latency_course.len() > 100,
+        "{}",
+        hpet.latency_course.len()
+    );
+    assert!(hpet.latency_course.iter().all(|it| it.cycles == 1_900));
+    assert_eq!(hpet.latency_histogram.len(), of_all.phases.len());
+    for (bars, latency) in hpet.latency_histogram.iter().zip(&hpet.latency) {
+        let n: u64 = bars.iter().map(|bar| bar.n).sum();
+        let all = latency.unwrap().n;
+        assert!((all * 998 / 1_000..all).contains(&n), "{n} of {all}");
+        assert_eq!(bars[0].from_cycles, latency.unwrap().min);
+    }
+}
+
+/// A clock by the HPET is worse than one by a clock that counts nanoseconds.
+#[test]
+fn a_clock_of_each_counter_has_an_error() {
+    let of_all = characteristics();
+    let iqr = |counter| {
+        let clock = of(&of_all, counter).clock.unwrap();
+        assert!(clock.n > 200 && clock.poll_s > 0.0, "{clock:?}");
+        clock.p75_ns - clock.p25_ns
+    };
+    assert!(iqr(Counter::Hpet) > iqr(Counter::RawVdso));
+    assert_eq!(of(&of_all, Counter::Tsc).clock, None, "rates are by it");
+}
+
 /// Through the interface less the TSC alone, which programs here can't read.
 #[test]
 fn the_interface_is_what_it_takes_more() {
