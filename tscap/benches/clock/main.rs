@@ -1,9 +1,10 @@
 //! `cargo xtask bench clock`: the feed-forward clock, simulated beside a feedback
 //! clock, and on this host.
 //!
-//! Needs no privilege but for the part `chrony`, and never touches the host's clock.
+//! Needs no privilege but for the parts `chrony` and `distances`, and never touches the host's clock.
 
 mod chrony;
+mod distances;
 mod host;
 mod ntp;
 mod pll;
@@ -54,6 +55,9 @@ enum Part {
     /// chronyd and tscap's own client, which follow a real server in another namespace, for
     /// half an hour; measured only if it is named (root)
     Chrony,
+    /// An NTP server behind routers and slow links, for eight minutes; measured only if it is named
+    /// (root)
+    Distances,
     /// This host's clocks: widths of brackets, costs
     Host,
     /// A clock that programs read, beside `clock_gettime`
@@ -80,6 +84,10 @@ fn main() -> ExitCode {
         run.part(Part::Read, |options| {
             on_cpu(cpu, || read::measure(options.rounds(5, 20)))
         })?;
+        if run.own.parts.names(Part::Distances) {
+            let _lock = run.alone()?;
+            run.part(Part::Distances, distances::measure)?;
+        }
         if run.own.parts.names(Part::Chrony) {
             beside_chrony(run)?;
         }
