@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use serde_json::Value;
-use tscap_report::Table;
+use tscap_document::Table;
 use tscap_statistics::quantile;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::between::Between;

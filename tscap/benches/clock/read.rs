@@ -10,7 +10,7 @@ use nix::time::ClockId;
 use serde::Serialize;
 use tscap_clock::{HostClocks, Reference as _, StampSource, Tracker};
 use tscap_clock_reader::{Clock, State, system};
-use tscap_report::Table;
+use tscap_document::Table;
 use tscap_shared_clock::{PageFile, Publisher, Utc};
 use tscap_statistics::Spread;
 use tscap_time::now;

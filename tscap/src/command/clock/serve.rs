@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::READ_EVERY;
 use crate::command::print::say;
-use crate::command::service::Service;
 use crate::command::{Context as _, Failure};
 use tscap_clock::{CrossTimestamp, HostClocks, Observation, StampSource, Tracker};
 use tscap_host::readable::Readable;
+use tscap_host::service::Service;
 use tscap_shared_clock::{PageFile, PageFileError, Publisher, Utc};
 use tscap_time::timex::ClockSetWatch;
 use tscap_utc::UtcReader;
