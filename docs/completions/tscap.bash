@@ -325,13 +325,25 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__clock)
-            opts="-i -h --interval --duration --reference --interface --audit-server --json --log --report --help"
+            opts="-i -h --interval --serve --read --at --duration --reference --interface --audit-server --json --log --report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --serve)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --read)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --at)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

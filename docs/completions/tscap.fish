@@ -105,6 +105,9 @@ complete -c tscap -n "__fish_tscap_using_subcommand capture" -s d -d 'Print the 
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l dump-ebpf -d 'Print the filter as the kernel runs it, in the place of a call in the XDP program, and exit'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l interval -d 'Time between two lines: seconds, or with units (500ms); at least 100ms' -r
+complete -c tscap -n "__fish_tscap_using_subcommand clock" -l serve -d 'Share the clock with programs, which read it from memory: in the file PATH [default: /run/tscap_clock/clock]. No table is printed' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand clock" -l read -d 'Read the clock that `tscap clock --serve` shares, once; again every --interval for as long as --duration says' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand clock" -l at -d 'With --read: the times of a stamp from the last minute. A whole number is one of the counter, seconds with a decimal point or an RFC 3339 time one of CLOCK_REALTIME' -r
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l duration -d 'Stop after this time' -r
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l reference -d 'Also compare the clock with a PTP hardware clock, such as /dev/ptp0; with an NTP server, which is asked (ntp:HOST or ntp:HOST:PORT); or with those that this host\'s own daemon asks through -i (ntp:passive), where nothing is sent' -r
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -s i -l interface -d 'The interface at which NTP packets pass [default of ntp:HOST: that of the route]' -r

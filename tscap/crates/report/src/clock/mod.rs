@@ -2,6 +2,7 @@
 
 mod figures;
 mod ntp;
+mod stability;
 mod tables;
 
 use super::glossary;
@@ -35,7 +36,9 @@ pub fn document(digest: &Digest) -> Document {
     ];
     let deviations = against.iter().map(figures::deviations);
     let figures = over_time.into_iter().chain(deviations);
-    let figures = figures.flatten().chain(ntp::figures(digest));
+    let of_servers = ntp::figures(digest);
+    let of_servers = of_servers.into_iter().chain(stability::figures(digest));
+    let figures = figures.flatten().chain(of_servers);
     document.add(Shown::Page, Section::figures(figures));
     let scales = against.iter().filter_map(tables::deviations);
     document.add_all(Shown::Everywhere, scales.map(Section::Answer));
