@@ -186,38 +186,41 @@ typedef struct {
 
 __extension__ typedef unsigned __int128 tscap_clock_u128;
 
+/* What each read goes through. */
+#define TSCAP_CLOCK_INLINE static inline __attribute__((always_inline))
+
 /* ---- What follows from a page: no system is touched. ---- */
 
-static inline uint64_t tscap_clock_plus(uint64_t a, uint64_t b)
+TSCAP_CLOCK_INLINE uint64_t tscap_clock_plus(uint64_t a, uint64_t b)
 {
     uint64_t sum = a + b;
     return sum < a ? UINT64_MAX : sum;
 }
 
-static inline uint64_t tscap_clock_minus(uint64_t a, uint64_t b)
+TSCAP_CLOCK_INLINE uint64_t tscap_clock_minus(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
 
-static inline uint64_t tscap_clock_shifted(uint64_t ns, int64_t by)
+TSCAP_CLOCK_INLINE uint64_t tscap_clock_shifted(uint64_t ns, int64_t by)
 {
     return by < 0 ? tscap_clock_minus(ns, 0 - (uint64_t)by) : tscap_clock_plus(ns, (uint64_t)by);
 }
 
-static inline uint64_t tscap_clock_narrow(tscap_clock_u128 value)
+TSCAP_CLOCK_INLINE uint64_t tscap_clock_narrow(tscap_clock_u128 value)
 {
     return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;
 }
 
 /* Counts as ns, to the nearest. */
-static inline uint64_t tscap_clock_span(uint64_t cycles, uint64_t rate)
+TSCAP_CLOCK_INLINE uint64_t tscap_clock_span(uint64_t cycles, uint64_t rate)
 {
     tscap_clock_u128 product = (tscap_clock_u128)cycles * rate + ((tscap_clock_u128)1 << 57);
     return tscap_clock_narrow(product >> 58);
 }
 
 /* What grows by `growth` in `ns`, rounded up. */
-static inline uint64_t tscap_clock_grown(uint64_t ns, uint64_t growth)
+TSCAP_CLOCK_INLINE uint64_t tscap_clock_grown(uint64_t ns, uint64_t growth)
 {
     return tscap_clock_plus(tscap_clock_narrow(((tscap_clock_u128)ns * growth) >> 32), 1);
 }
@@ -227,7 +230,7 @@ static inline uint64_t tscap_clock_cycles(uint64_t ns, uint64_t rate)
     return rate == 0 ? UINT64_MAX : tscap_clock_narrow(((tscap_clock_u128)ns << 58) / rate);
 }
 
-static inline tscap_clock_interval tscap_clock_around(uint64_t middle, uint64_t bound)
+TSCAP_CLOCK_INLINE tscap_clock_interval tscap_clock_around(uint64_t middle, uint64_t bound)
 {
     tscap_clock_interval interval;
     interval.earliest_ns = tscap_clock_minus(middle, bound);
@@ -236,7 +239,7 @@ static inline tscap_clock_interval tscap_clock_around(uint64_t middle, uint64_t 
 }
 
 /* Whether a page can be used at a counter value; gives the state then. */
-static inline int tscap_clock_check(const tscap_clock_latest *latest, uint64_t raw, int *state)
+TSCAP_CLOCK_INLINE int tscap_clock_check(const tscap_clock_latest *latest, uint64_t raw, int *state)
 {
     const uint64_t fastest = (uint64_t)1 << 32;
     switch (latest->state) {
@@ -257,7 +260,7 @@ static inline int tscap_clock_check(const tscap_clock_latest *latest, uint64_t r
 
 /* Whether the page can be used, and the kernel's clocks say that nobody set them since it was
  * written, and that the counter went on as they did. */
-static inline int tscap_clock_confirm(const tscap_clock_latest *latest,
+TSCAP_CLOCK_INLINE int tscap_clock_confirm(const tscap_clock_latest *latest,
                                       const tscap_clock_witness *witness)
 {
     int state = 0;
@@ -282,7 +285,7 @@ static inline int tscap_clock_confirm(const tscap_clock_latest *latest,
 }
 
 /* A counter value that was read a moment ago, or a stamp since the latest reading. */
-static inline int tscap_clock_at(const tscap_clock_latest *latest, uint64_t raw,
+TSCAP_CLOCK_INLINE int tscap_clock_at(const tscap_clock_latest *latest, uint64_t raw,
                                  tscap_clock_times *times)
 {
     int state = 0;
@@ -489,7 +492,7 @@ static inline int tscap_clock_page_between(const tscap_clock_latest *latest, uin
 /* ---- The system: the counter, the kernel's clocks, the page in memory. ---- */
 
 /* The counter, in order: after all loads before it. */
-static inline uint64_t tscap_clock_counter(void)
+TSCAP_CLOCK_INLINE uint64_t tscap_clock_counter(void)
 {
 #if defined(__x86_64__)
     uint32_t low, high;
@@ -511,7 +514,7 @@ static inline uint64_t tscap_clock_counter(void)
 #define TSCAP_CLOCK_COUNTER 2
 #endif
 
-static inline uint64_t tscap_clock_kernel(clockid_t clock)
+TSCAP_CLOCK_INLINE uint64_t tscap_clock_kernel(clockid_t clock)
 {
     struct timespec time;
     clock_gettime(clock, &time);
@@ -520,7 +523,7 @@ static inline uint64_t tscap_clock_kernel(clockid_t clock)
 
 /* The counter with the kernel's clocks at the latest tick. A tick between the two reads seems to
  * be a clock that was set; tscap_clock_precise then tells. */
-static inline tscap_clock_witness tscap_clock_coarse(void)
+TSCAP_CLOCK_INLINE tscap_clock_witness tscap_clock_coarse(void)
 {
     tscap_clock_witness witness;
     witness.raw = tscap_clock_counter();
@@ -543,7 +546,7 @@ static inline tscap_clock_witness tscap_clock_precise(void)
 
 /* Copies `count` words of the state that are not changed meanwhile, and reads the counter and the
  * kernel's clocks while they are valid. */
-static inline int tscap_clock_read(const tscap_clock *clock, uint64_t *into, size_t count,
+TSCAP_CLOCK_INLINE int tscap_clock_read(const tscap_clock *clock, uint64_t *into, size_t count,
                                    int precisely, tscap_clock_witness *witness)
 {
     const size_t copy = sizeof(tscap_clock_page) / 8;

@@ -55,11 +55,7 @@ const ALL: &[(&str, &[Example])] = &[
             ),
             (
                 "tscap clock --reference ntp:192.0.2.123 --log clock.log",
-                "beside an NTP server",
-            ),
-            (
-                "tscap clock --reference /dev/ptp0",
-                "beside the clock of a network card",
+                "beside an NTP server; /dev/ptp0 is the clock of a network card",
             ),
             (
                 "tscap clock --serve",

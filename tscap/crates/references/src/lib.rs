@@ -1,6 +1,8 @@
 //! Clocks beside the host's: NTP servers, PTP devices and network cards, the clock that follows one
 //! of them, and the log that a clock's readings are kept in.
 
+mod clock_error;
+mod counter_trend;
 mod device_drift;
 mod followed;
 pub mod log;
@@ -9,6 +11,8 @@ pub mod ntp;
 mod peer;
 mod phc;
 
+pub use clock_error::{ClockError, Look, clock_error};
+pub use counter_trend::{CounterTrend, Point, Sighting, sight};
 pub use device_drift::{DeviceDrift, known_by, stamp_one_second_later};
 pub use followed::{Followed, FollowedClocks, Known};
 pub use nic::{NicClock, NicConversion, NicReading};

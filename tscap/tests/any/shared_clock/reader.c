@@ -1,6 +1,6 @@
 /* Asks a page that is given as a file, at a counter value, what standard input says a line each:
  * `at RAW`, `raw RAW`, `real NS`, `between RAW RAW`, `confirm RAW REAL MONO MONO LAG`. `read PATH` opens
- * a shared clock. */
+ * a shared clock, and `cost PATH` tells what a read of it takes beside clock_gettime. */
 #include "tscap_clock.h"
 
 #include <inttypes.h>
@@ -45,6 +45,40 @@ static int look(const char *path)
     return 0;
 }
 
+/* CPU time of this process, ns. */
+static double cpu_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+/* In ten rounds, in each of which both take turns. */
+static int cost(const char *path)
+{
+    const int calls = 1000000;
+    tscap_clock clock;
+    tscap_clock_times times;
+    int round, call, refused = 0;
+    if (tscap_clock_open(&clock, path) != 0)
+        return 1;
+    for (round = 0; round < 10; round++) {
+        double start = cpu_ns(), middle, end;
+        uint64_t sum = 0;
+        for (call = 0; call < calls; call++)
+            refused += tscap_clock_now(&clock, &times) != 0;
+        middle = cpu_ns();
+        for (call = 0; call < calls; call++)
+            sum += tscap_clock_kernel(CLOCK_REALTIME);
+        end = cpu_ns();
+        printf("%.1f ns, clock_gettime %.1f ns, ratio %.2f%s\n", (middle - start) / calls,
+               (end - middle) / calls, (middle - start) / (end - middle), sum == 0 ? "!" : "");
+    }
+    printf("%d refused\n", refused);
+    tscap_clock_close(&clock);
+    return 0;
+}
+
 int main(int count, char **words)
 {
     static tscap_clock_page page;
@@ -53,6 +87,8 @@ int main(int count, char **words)
     FILE *file;
     if (count == 3 && strcmp(words[1], "read") == 0)
         return look(words[2]);
+    if (count == 3 && strcmp(words[1], "cost") == 0)
+        return cost(words[2]);
     if (count != 3)
         return 2;
     file = fopen(words[1], "rb");

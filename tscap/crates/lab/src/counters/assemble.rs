@@ -1,7 +1,6 @@
 //! From what was read to what is said.
 
 use super::access::{Quartiles, course, histogram};
-use super::clock_error::clock_error;
 use super::counter::{Counter, Place};
 use super::experiment::{READINGS, Request, Results, Taken};
 use super::phase::Stress;
@@ -71,7 +70,7 @@ pub fn assemble(
             let mut subject = subject(taken, empty, tsc_hertz);
             subject.latency_course = medians;
             if let Some(rates) = rates {
-                subject.clock = clock_error(&rates, subject.hertz, every_seconds);
+                subject.clock = rates.clock_error(subject.hertz, every_seconds);
                 subject.rate = rates.by_phase(phases.len(), &idle);
                 subject.course = rates.over_time(&idle);
                 if reference.is_independent() {

@@ -4,12 +4,11 @@
 //! and under loads.
 //!
 //! `counter` lists them, `readers` and `programs` read them, `access` is what a reading takes,
-//! `sighting` and `rates` are how they go by each other, `clock_error` what a clock of each is worth; `phase` and `stress` are the loads,
+//! `rates` is how they go by each other; `phase` and `stress` are the loads,
 //! `experiment` does it all, `reference` judges what rates are by, `schema` is what comes of it.
 
 mod access;
 mod assemble;
-mod clock_error;
 mod counter;
 mod experiment;
 #[cfg(any(test, feature = "fixtures"))]
@@ -20,7 +19,6 @@ mod rates;
 mod readers;
 mod reference;
 pub mod schema;
-mod sighting;
 mod stress;
 
 pub use access::Quartiles;

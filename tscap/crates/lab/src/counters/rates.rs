@@ -1,7 +1,7 @@
 //! How fast a counter went by another one: by phase, over time, and on each scale (IV-A, IV-B).
 
 use super::schema::{PhaseRate, RatePoint, Scale};
-use super::sighting::{CounterTrend, Point};
+use tscap_references::{ClockError, CounterTrend, Look, Point, clock_error};
 use tscap_statistics::{Allan, allan};
 
 /// Points of a curve: more would not be seen.
@@ -17,14 +17,14 @@ pub(super) enum Seen<'a> {
 
 /// Both counters at one moment, since the first one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Pair {
+struct Pair {
     turn: usize,
     /// Ticks of the counter.
-    pub ticks: f64,
+    ticks: f64,
     /// Time by the reference, s.
-    pub reference_s: f64,
+    reference_s: f64,
     /// Greatest error of the one beside the other, s.
-    pub bound_s: f64,
+    bound_s: f64,
     segments: [u32; 2],
 }
 
@@ -70,11 +70,18 @@ impl Rates {
         }
     }
 
-    /// All looks at both, if nobody set one of them meanwhile.
-    pub fn looks(&self) -> Option<&[Pair]> {
+    /// What a clock is worth that counts by a counter of so many hertz, seen every `every_s`;
+    /// `None` where somebody set one of both.
+    pub fn clock_error(&self, hertz: f64, every_s: f64) -> Option<ClockError> {
         let first = self.pairs.first()?;
         let is_one = self.pairs.iter().all(|it| it.segments == first.segments);
-        is_one.then_some(&self.pairs[..])
+        let look = |pair: &Pair| Look {
+            ticks: pair.ticks,
+            reference_s: pair.reference_s,
+            bound_s: pair.bound_s,
+        };
+        let looks: Vec<_> = self.pairs.iter().map(look).collect();
+        clock_error(&looks, hertz, every_s).filter(|_| is_one)
     }
 
     fn phase(&self, pair: &Pair) -> Option<usize> {

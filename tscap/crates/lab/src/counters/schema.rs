@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::access::Quartiles;
 use super::counter::Counter;
 use super::phase::Stress;
+use tscap_references::ClockError;
 use tscap_results::envelope::Envelope;
 
 /// Version of the object.
@@ -137,28 +138,6 @@ pub struct LatencyBin {
     pub to_cycles: i64,
     /// Readings.
     pub n: u64,
-}
-
-/// How far a clock was off its reference between two polls: ahead is positive. Less than 1 % of
-/// the values are below `p1_ns`, and so on.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ClockError {
-    /// Between two polls of the reference, s.
-    pub poll_s: f64,
-    /// Looks between the polls, at which the clock was held against the reference.
-    pub n: u64,
-    /// 1 %, ns.
-    pub p1_ns: i64,
-    /// 25 %, ns.
-    pub p25_ns: i64,
-    /// Median, ns.
-    pub p50_ns: i64,
-    /// 75 %, ns.
-    pub p75_ns: i64,
-    /// 99 %, ns.
-    pub p99_ns: i64,
-    /// Looks at which it was farther off than the clock's bound and the look's.
-    pub outside: u64,
 }
 
 /// A rate over a phase.

@@ -40,6 +40,8 @@ fn scales(history: &NtpHistory) -> Option<(u64, Vec<Allan>)> {
         }
     }
     let scales = allan([&series[..]].into_iter(), every_ns as f64 / 1e9);
+    // Two clocks that agree exactly have no deviation to draw.
+    let scales: Vec<_> = scales.into_iter().filter(|it| it.deviation > 0.0).collect();
     (!scales.is_empty()).then_some((every_ns, scales))
 }
 

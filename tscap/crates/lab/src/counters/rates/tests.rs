@@ -1,6 +1,6 @@
-use super::super::sighting::Sighting;
 use super::*;
 use tscap_clock::scripted::Random;
+use tscap_references::Sighting;
 use tscap_time::TscCycles;
 
 const TSC_HERTZ: f64 = 1e9;

@@ -11,7 +11,8 @@ const SLACK_S: f64 = 1e-3;
 
 /// A value between two readings of the TSC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sighting {
+pub struct Sighting {
+    /// The TSC before and after.
     pub tsc: [TscCycles; 2],
     /// Ticks, as the counter shows them.
     pub value: u64,
@@ -30,7 +31,7 @@ impl Sighting {
 
 /// The narrowest of several readings; `None` if all failed.
 #[inline(always)]
-pub(super) fn sight(
+pub fn sight(
     mut tsc: impl FnMut() -> TscCycles,
     mut read: impl FnMut() -> Option<u64>,
 ) -> Option<Sighting> {
@@ -45,7 +46,7 @@ pub(super) fn sight(
 
 /// A point of a counter's course.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Point {
+pub struct Point {
     /// The turn of the experiment that it is of.
     pub turn: usize,
     /// The middle of the bracket, cycles of the TSC.
@@ -60,7 +61,7 @@ pub(super) struct Point {
 
 /// A counter's course.
 #[derive(Clone, Debug)]
-pub(super) struct CounterTrend {
+pub struct CounterTrend {
     bits: u32,
     /// Ticks in a cycle of the TSC, about.
     ticks_per_cycle: f64,
@@ -82,6 +83,7 @@ impl CounterTrend {
         }
     }
 
+    /// In order of time.
     pub fn points(&self) -> &[Point] {
         &self.points
     }

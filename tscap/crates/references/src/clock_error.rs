@@ -1,10 +1,42 @@
 //! What a clock is worth that counts by a counter (V-C): a feed-forward clock that polls the
 //! reference, held against it between the polls.
 
-use super::rates::Rates;
-use super::schema::ClockError;
+use serde::{Deserialize, Serialize};
 use tscap_clock::{Bracket, FeedForward, RealNs, Scale, TscCycles};
 use tscap_statistics::quantile;
+
+/// A counter and its reference at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Look {
+    /// The counter's ticks since the first look.
+    pub ticks: f64,
+    /// Time by the reference since the first look, s.
+    pub reference_s: f64,
+    /// Greatest error of the one beside the other, s.
+    pub bound_s: f64,
+}
+
+/// How far a clock was off its reference between two polls: ahead is positive. Less than 1 % of
+/// the values are below `p1_ns`, and so on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClockError {
+    /// Between two polls of the reference, s.
+    pub poll_s: f64,
+    /// Looks between the polls, at which the clock was held against the reference.
+    pub n: u64,
+    /// 1 %, ns.
+    pub p1_ns: i64,
+    /// 25 %, ns.
+    pub p25_ns: i64,
+    /// Median, ns.
+    pub p50_ns: i64,
+    /// 75 %, ns.
+    pub p75_ns: i64,
+    /// 99 %, ns.
+    pub p99_ns: i64,
+    /// Looks at which it was farther off than the clock's bound and the look's.
+    pub outside: u64,
+}
 
 /// Looks from poll to poll: of looks every second the paper's 16 s.
 const POLL: usize = 16;
@@ -20,11 +52,9 @@ const START_NS: f64 = 1e18;
 /// Any value: the counter's first one, so that brackets begin above 0.
 const START_TICKS: f64 = 1e12;
 
-/// Of a counter of so many hertz, beside the reference every `every_s`; `None` if there are too few
-/// looks, or somebody set one of both.
-pub(super) fn clock_error(rates: &Rates, hertz: f64, every_s: f64) -> Option<ClockError> {
+/// Of a counter of so many hertz, looked at every `every_s`; `None` if there are too few looks.
+pub fn clock_error(looks: &[Look], hertz: f64, every_s: f64) -> Option<ClockError> {
     let factor = (LEAST_HERTZ / hertz).ceil().max(1.0);
-    let looks = rates.looks()?;
     let poll = if looks.len() < MANY {
         POLL_OF_SHORT
     } else {
@@ -84,27 +114,22 @@ pub(super) fn clock_error(rates: &Rates, hertz: f64, every_s: f64) -> Option<Clo
 
 #[cfg(test)]
 mod tests {
-    use super::super::rates::Seen;
-    use super::super::sighting::{CounterTrend, Sighting};
     use super::*;
 
-    const TSC_HERTZ: f64 = 2e9;
-
-    /// Of a counter, ticks a second, seen every second beside a TSC for so long; `ppm` of a second.
+    /// Of a counter, ticks a second, seen every second for so long; `ppm` of a second.
     fn error(hertz: u64, seconds: usize, ppm: impl Fn(usize) -> f64) -> Option<ClockError> {
-        let mut course = CounterTrend::new(64, hertz as f64, TSC_HERTZ);
         let mut ticks = 1e6;
-        for turn in 0..seconds {
-            let at = (turn as u64 + 5) * 2_000_000_000;
-            let tsc = [at - 100, at + 100].map(TscCycles);
-            let value = ticks as u64;
-            course.take(turn, Sighting { tsc, value });
+        let looks = (0..seconds).map(|turn| {
+            let look = Look {
+                ticks: f64::floor(ticks),
+                reference_s: turn as f64,
+                bound_s: 50e-9,
+            };
             ticks += hertz as f64 * (1.0 + ppm(turn) * 1e-6);
-        }
-        let phases = vec![0; seconds];
-        let hertz_of_both = [TSC_HERTZ; 2];
-        let rates = Rates::new(Seen::Other(&course), Seen::Tsc, hertz_of_both, &phases);
-        clock_error(&rates, hertz as f64, 1.0)
+            look
+        });
+        let looks: Vec<_> = looks.collect();
+        clock_error(&looks, hertz as f64, 1.0)
     }
 
     #[test]
