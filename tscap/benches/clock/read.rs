@@ -76,7 +76,7 @@ fn serve(path: &std::path::Path, is_served: &AtomicBool, is_over: &AtomicBool) -
         thread::sleep(READ_EVERY);
         let (cross, seen) = tracker.look(&mut clocks);
         tracker.look_at_raw(cross.mono[1], &mut clocks);
-        if let Some(page) = publisher.observe(&mut tracker, &cross, seen, &Utc::kernel()) {
+        if let Some(page) = publisher.observe(&mut tracker, &cross, seen, &Utc::default()) {
             file.write(&page)?;
             is_served.store(true, Ordering::Release);
         }
