@@ -21,6 +21,7 @@ pub fn facts(about: &Envelope, method: String) -> Table {
         ("kernel", machine.kernel.clone()),
         ("CPU", format!("{}, {} online", machine.cpu, machine.cpus)),
         ("clock source", machine.clocksource.clone()),
+        ("off UTC", machine.utc_words().unwrap_or_default()),
         (
             "virtualisation",
             machine.virtualisation.clone().unwrap_or_else(none),
@@ -44,9 +45,12 @@ pub fn facts(about: &Envelope, method: String) -> Table {
         ("tscap", about.tscap.clone()),
         ("command", command(&about.command)),
     ];
-    // Counters are of no interface.
-    let is_of_it = |name: &str| name != "interface" || !machine.interface.is_empty();
-    let facts = facts.into_iter().filter(|(name, _)| is_of_it(name));
+    // Counters are of no interface, and nothing may bound the clock.
+    let is_of_it =
+        |name: &str, fact: &str| !(fact.is_empty() && ["interface", "off UTC"].contains(&name));
+    let facts = facts
+        .into_iter()
+        .filter(|(name, fact)| is_of_it(name, fact));
     let rows = facts.map(|(name, fact)| vec![name.to_owned(), fact]);
     Table::figures("", &[], rows.collect()).words(&[0, 1])
 }

@@ -97,6 +97,7 @@ impl Circumstances {
         captured: Vec<Origin>,
     ) -> Self {
         self.machine.mitigations.clear();
+        self.machine.utc = None;
         Self {
             started_ns: started.map_or(self.started_ns, |started| started.0),
             seconds,

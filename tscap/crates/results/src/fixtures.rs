@@ -20,6 +20,7 @@ fn machine() -> Machine {
         cpu: "made up".into(),
         cpus: 2,
         clocksource: "tsc".into(),
+        utc: None,
         mitigations: [("spectre_v2".into(), "Retpolines".into())].into(),
         governor: None,
         virtualisation: Some("KVM".into()),

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use tscap_base::kernel_files::{KernelFiles, names, read};
+use tscap_base::text::numbers::span;
 use tscap_doctor::hypervisor;
 use tscap_host::system;
 use tscap_network::{ethtool, netdev};
+use tscap_utc::{Roots, UtcBounds, UtcReader};
 
 /// More stolen time than this makes a machine noisy, %.
 const MOST_STEAL_PERCENT: f64 = 2.0;
@@ -23,6 +25,9 @@ pub struct Machine {
     pub cpus: u32,
     /// Current clock source.
     pub clocksource: String,
+    /// What bounds its clock against UTC at the end; none of a capture file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utc: Option<UtcBounds>,
     /// What the kernel does about each CPU vulnerability, by its sysfs name;
     /// those that the CPU is not affected by are left out.
     pub mitigations: BTreeMap<String, String>,
@@ -84,6 +89,9 @@ pub fn describe(files: &KernelFiles, cpu: u32, interface: &str, steal_percent: f
         cpus: system::online_cpus().map_or(0, |cpus| cpus.len() as u32),
         clocksource: text(files.sys("devices/system/clocksource/clocksource0/current_clocksource"))
             .unwrap_or_default(),
+        utc: files
+            .are_live()
+            .then(|| UtcReader::open(Roots::live()).read()),
         mitigations: of_all.filter_map(mitigation).collect::<BTreeMap<_, _>>(),
         governor: text(files.sys(format!(
             "devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"
@@ -113,6 +121,12 @@ fn driver(interface: &str) -> String {
 }
 
 impl Machine {
+    /// How far its clock is off UTC at most, and who says so, if anything bounds it.
+    pub fn utc_words(&self) -> Option<String> {
+        let utc = self.utc.as_ref()?;
+        Some(format!("±{}, {}", span(utc.bound_ns?), utc.says()))
+    }
+
     /// The share of time that a hypervisor took, %, if it makes the machine noisy.
     pub fn noisy_steal(&self) -> Option<f64> {
         Some(self.steal_percent).filter(|steal| *steal > MOST_STEAL_PERCENT)
@@ -123,6 +137,17 @@ impl Machine {
 mod tests {
     use super::*;
     use tscap_base::recorded::Recorded;
+
+    #[test]
+    fn the_bound_to_utc_is_that_of_this_machine() {
+        let live = describe(&KernelFiles::live(), 0, "", 0.0);
+        let utc = live.utc.as_ref().expect("a reading");
+        assert_eq!(live.utc_words().is_some(), utc.bound_ns.is_some());
+        let json = serde_json::to_string(&live).unwrap();
+        assert_eq!(serde_json::from_str::<Machine>(&json).unwrap(), live);
+        let recorded = describe(&Recorded::veth().files, 0, "", 0.0);
+        assert_eq!((recorded.utc_words(), recorded.utc), (None, None));
+    }
 
     #[test]
     fn the_loopback_is_no_veth() {
