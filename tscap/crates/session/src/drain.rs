@@ -11,6 +11,7 @@ use tscap_clock::{CrossTimestamp, HostClocks, MonoNs, Observation, RawStamp, Tra
 use tscap_engine::{Idle, Recalibration};
 use tscap_host::{affinity, caps};
 use tscap_programs::ring::{Consumer, CorruptBlock};
+use tscap_utc::Watched;
 
 use super::records::{Moment, Records, Rings};
 use super::sink::{ClockChange, Sink, Times};
@@ -41,7 +42,7 @@ pub(super) struct Shared<T> {
 pub(super) struct Drain<S: Sink> {
     rings: Rings,
     records: S::Records,
-    clocks: HostClocks,
+    clocks: Watched<HostClocks>,
     tracker: Tracker,
     sink: S,
     shared: Arc<Shared<S::Latest>>,
@@ -67,7 +68,7 @@ pub(super) struct Worker<S: Sink> {
 impl<S: Sink> Drain<S> {
     pub fn new(
         consumers: Vec<Consumer>,
-        (clocks, tracker): (HostClocks, Tracker),
+        (clocks, tracker): (Watched<HostClocks>, Tracker),
         sink: S,
     ) -> Self {
         Self {

@@ -12,6 +12,7 @@ use tscap_file::accounting::Outcomes;
 use tscap_live::settings::SettingsGuard;
 use tscap_network::bpf::wait_for_running_programs;
 use tscap_programs::hook::{Loaded, Shares};
+use tscap_utc::DisruptionWatch;
 
 use super::drain::{Drained, Worker};
 use super::sink::{Progress, Sink};
@@ -80,6 +81,8 @@ pub struct Draining<S: Sink, P> {
     loaded: Loaded,
     path: StampPath,
     counter: Option<Counter>,
+    /// Tells of disruptions of the stamps' counter, where the hypervisor does.
+    disruptions: Option<DisruptionWatch>,
     checked: Instant,
     started: Instant,
 }
@@ -108,6 +111,7 @@ impl<S: Sink, P: Points> Draining<S, P> {
         points: P,
         worker: Worker<S>,
         (loaded, path, counter): (Loaded, StampPath, Option<Counter>),
+        disruptions: Option<DisruptionWatch>,
     ) -> Self {
         Self {
             points,
@@ -115,6 +119,7 @@ impl<S: Sink, P: Points> Draining<S, P> {
             loaded,
             path,
             counter,
+            disruptions,
             checked: Instant::now(),
             started: Instant::now(),
         }
@@ -172,6 +177,10 @@ impl<S: Sink, P: Points> Draining<S, P> {
         most: Option<u64>,
         on_event: &mut dyn FnMut(Event),
     ) -> Option<EndReason> {
+        let disruptions = self.disruptions.as_mut();
+        if disruptions.is_some_and(DisruptionWatch::was_disrupted) {
+            on_event(Event::Disrupted);
+        }
         let shared = &self.worker.shared;
         if self.checked.elapsed() >= CHECK_EVERY {
             self.checked = Instant::now();

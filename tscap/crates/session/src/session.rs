@@ -8,6 +8,7 @@ use tscap_common::key::KeyOf;
 use tscap_filter::Filter;
 use tscap_programs::hook::{KEY_PROGRAMS, Keys, LAYER_PROGRAMS, LoadOptions, Loaded, PROGRAMS};
 use tscap_programs::ring::Consumer;
+use tscap_utc::{DisruptionWatch, Roots, Watched};
 
 use super::drain::Drain;
 use super::draining::{Draining, Points};
@@ -170,7 +171,8 @@ impl Session {
         sink: impl FnOnce(&P, &Beginning<'_>) -> S,
     ) -> Result<Draining<S, P>, Failure> {
         let (path, mut tracker) = (self.path, self.tracker);
-        let mut clocks = HostClocks::new(path.source());
+        let disruptions = DisruptionWatch::open(&Roots::live().vmclock);
+        let mut clocks = Watched::new(HostClocks::new(path.source()), disruptions.clone());
         let (cross, _) = tracker.look(&mut clocks);
         let sink = sink(
             &points,
@@ -187,6 +189,7 @@ impl Session {
             points,
             worker,
             (self.loaded, path, self.counter),
+            disruptions,
         ))
     }
 }
