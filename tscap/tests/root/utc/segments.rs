@@ -6,7 +6,7 @@ use std::path::Path;
 
 use nix::time::{ClockId, clock_gettime};
 use tscap_testkit::bench::Bench;
-use tscap_testkit::capture::{capture_on, clock};
+use tscap_testkit::capture::{capture_on, clock, qos_on};
 use tscap_testkit::command::{SHORT, run, tscap_path};
 use tscap_testkit::files;
 use tscap_testkit::frame::Frame;
@@ -236,4 +236,32 @@ fn a_disruption_that_vmclock_tells_makes_stamps_ambiguous() {
         said.contains("the hypervisor says that the counter was disrupted"),
         "{said}"
     );
+}
+
+#[test]
+fn a_live_measurement_hears_of_a_disruption_and_names_all_sources() {
+    let Some(_lock) = root() else {
+        return;
+    };
+    let bench = Bench::new("utc-live");
+    let folder = files::folder();
+    let (file, dev) = (folder.path().join("page"), folder.path().join("dev"));
+    std::fs::create_dir(&dev).expect("a folder");
+    std::fs::write(&file, page(None)).expect("a file");
+    let measuring = qos_on(&bench.rx).through(with_page(&file, &dev)).ready();
+    let device = OpenOptions::new().write(true).open(&file).expect("a file");
+    device
+        .write_all_at(&42_u64.to_le_bytes(), 16)
+        .expect("a write");
+    measuring.wait_line("warning: the hypervisor says that the counter was disrupted");
+    let finished = measuring.stop();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let result = finished
+        .stdout
+        .lines()
+        .rfind(|line| line.contains("\"machine\""));
+    let result: serde_json::Value = serde_json::from_str(result.expect("a result")).expect("JSON");
+    let utc = &result["machine"]["utc"];
+    assert_eq!(by(utc, "vmclock")["disruption_marker"], 42);
+    assert!(by(utc, "kernel")["max_error_ns"].is_u64(), "{utc}");
 }
