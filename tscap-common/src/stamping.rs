@@ -52,7 +52,7 @@ pub struct Line {
     pub from: u64,
     /// and CLOCK_REALTIME then, ns since the epoch.
     pub real: u64,
-    /// Duration of a unit of the stamps, in units of 2^-58 ns; less than 2^62.
+    /// Duration of a unit of the stamps, in units of 2^-56 ns; 128 ns at most.
     pub rate: u64,
     /// Stamps farther from `from` than this have no time, units: the line is stale. At most
     /// [`Line::LONGEST_NS`] long.
@@ -60,7 +60,7 @@ pub struct Line {
 }
 
 /// Binary digits behind the point of [`Line::rate`].
-const FRACTION: u32 = 58;
+const FRACTION: u32 = 56;
 /// Half of them: products of 64 bits hold either half of a rate.
 const HALF: u32 = FRACTION / 2;
 
@@ -69,7 +69,7 @@ impl Line {
     pub const LONGEST_NS: u64 = 1_000_000_000;
 
     /// CLOCK_REALTIME at a stamp, ns, to the nearest; `None` beyond the span. A ratio that lies
-    /// within 2^-28 ns of half may go the other way: off by 1 ns at most, all in all.
+    /// within 2^-27 ns of half may go the other way: off by 1 ns at most, all in all.
     #[inline(always)]
     pub const fn real_at(&self, stamp: u64) -> Option<u64> {
         let ahead = stamp.wrapping_sub(self.from).cast_signed();
@@ -77,8 +77,8 @@ impl Line {
         if units > self.span {
             return None;
         }
-        // units · rate < 2^30 · 2^58: with the rate's upper half < 2^59, and the lower half
-        // adds to that what is left of it at 2^-29 ns.
+        // units · rate < 2^30 · 2^56: with the rate's upper half < 2^58, and the lower half
+        // adds to that what is left of it at 2^-28 ns: units < 2^34, of a counter of 10 GHz.
         let upper = units.wrapping_mul(self.rate >> HALF);
         let lower = units.wrapping_mul(self.rate & ((1 << HALF) - 1)) >> HALF;
         let ns = (upper.wrapping_add(lower) + (1 << (HALF - 1))) >> HALF;

@@ -75,9 +75,8 @@ impl Pll {
     /// than its nominal one by so many parts per billion. An exchange comes every `period_s`
     /// seconds.
     pub fn new((hertz, skew_ppb): (u64, f64), period_s: u64, first: &Bracket) -> Self {
-        let nominal = (1_000_000_000u128 << 58) / u128::from(hertz);
         Self {
-            nominal: NsPerCycle(u64::try_from(nominal).expect("a counter's rate")),
+            nominal: NsPerCycle::of(1_000_000_000, hertz).expect("a counter's rate"),
             period_s: period_s as f64,
             at: first.tsc[0],
             time: first.real[0].0,

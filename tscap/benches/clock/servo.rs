@@ -43,10 +43,9 @@ impl Servo {
     /// Its time is as wrong as can be: that of the first reply. An exchange comes every
     /// `period_s` seconds.
     pub fn new(hertz: u64, period_s: u64, first: &Bracket) -> Self {
-        let nominal = (1_000_000_000u128 << 58) / u128::from(hertz);
         let period = period_s as f64;
         Self {
-            nominal: NsPerCycle(u64::try_from(nominal).expect("a counter's rate")),
+            nominal: NsPerCycle::of(1_000_000_000, hertz).expect("a counter's rate"),
             kp: (0.1 * period.powf(-0.3)).min(0.7 / period),
             ki: (0.001 * period.powf(0.4)).min(0.3 / period),
             at: first.tsc[0],

@@ -87,7 +87,8 @@ impl Conversion {
         Line {
             from: from.0,
             real: real.0,
-            rate: rate.0,
+            // It has one binary digit less.
+            rate: rate.0 / 2,
             span: longest.unsigned_abs(),
         }
     }

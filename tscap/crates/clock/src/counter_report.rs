@@ -7,7 +7,7 @@ use super::{NsPerCycle, RawRate, RawStamp};
 /// What the file says of a raw counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CounterReport {
-    /// p̂, in units of 2^-58 ns a cycle: the average rate against the host's clock, with
+    /// p̂, in files in units of 2^-58 ns a cycle: the average rate against the host's clock, with
     /// all that slewed that.
     pub ns_per_cycle_2_58: NsPerCycle,
     /// Greatest relative error of p̂ as an average over its baseline, parts per billion:

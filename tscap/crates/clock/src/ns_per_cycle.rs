@@ -1,16 +1,60 @@
 //! The counter's period, and exact arithmetic with it.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
 
-/// Nanoseconds per cycle, in units of 2^-58: exact to 4·10^-18 of a nanosecond,
-/// for counters from 16 MHz on: 64 ns at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Nanoseconds per cycle, in units of 2^-57: exact to 7·10^-18 of a nanosecond,
+/// for counters from 8 MHz on: 128 ns at most.
+///
+/// Files have it in units of 2^-58: a number, or its digits as a text where it has more than 64
+/// bits (of counters of less than 15.625 MHz).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NsPerCycle(pub u64);
 
 /// Binary digits behind the point of [`NsPerCycle`], and of times in [`FixedPointNs`].
-const FRACTION: u32 = 58;
+const FRACTION: u32 = 57;
 
-/// A time or a span in units of 2^-58 ns: a product of cycles and [`NsPerCycle`] is
+impl Serialize for NsPerCycle {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let stored = u128::from(self.0) << 1;
+        match u64::try_from(stored) {
+            Ok(number) => serializer.serialize_u64(number),
+            Err(_) => serializer.serialize_str(&stored.to_string()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for NsPerCycle {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Stored)
+    }
+}
+
+/// Reads what files have.
+struct Stored;
+
+impl Visitor<'_> for Stored {
+    type Value = NsPerCycle;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a period in units of 2^-58 ns")
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<NsPerCycle, E> {
+        Ok(NsPerCycle(number >> 1))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, digits: &str) -> Result<NsPerCycle, E> {
+        let number: u128 = digits.parse().map_err(E::custom)?;
+        u64::try_from(number >> 1)
+            .map(NsPerCycle)
+            .map_err(E::custom)
+    }
+}
+
+/// A time or a span in units of 2^-57 ns: a product of cycles and [`NsPerCycle`] is
 /// exact in it, and so are sums of them, for 2^64 ns (until 2554) and a counter
 /// that has run for decades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +108,7 @@ impl NsPerCycle {
         u64::try_from(rate).ok().map(Self).filter(Self::is_possible)
     }
 
-    /// Whether a counter can have this rate: 16 MHz or more, which is all that fits.
+    /// Whether a counter can have this rate: 8 MHz or more, which is all that fits.
     pub fn is_possible(&self) -> bool {
         self.0 > 0
     }
@@ -167,7 +211,7 @@ mod tests {
             );
         }
         assert_eq!(FixedPointNs(5 * ONE / 2).as_f64(), 2.5);
-        let [half, less] = [NsPerCycle(1 << 57), NsPerCycle((1 << 57) - 1)];
+        let [half, less] = [NsPerCycle(1 << 56), NsPerCycle((1 << 56) - 1)];
         assert_eq!([1, 2, 3].map(|cycles| half.duration_ns(cycles)), [1, 1, 2]);
         assert_eq!([1, 2, 3].map(|cycles| less.duration_ns(cycles)), [0, 1, 1]);
     }
@@ -191,24 +235,55 @@ mod tests {
         assert_eq!(NsPerCycle::of(5, 0), None);
         assert_eq!(NsPerCycle::of(u64::MAX, 1), None);
         assert!(!NsPerCycle(0).is_possible() && NsPerCycle(u64::MAX).is_possible());
-        // 15.625 MHz is a period of 64 ns.
-        assert_eq!(NsPerCycle::of(64, 1), None);
-        assert!(NsPerCycle::of(1_000, 16).is_some());
+        // 7.8125 MHz is a period of 128 ns.
+        assert_eq!(NsPerCycle::of(128, 1), None);
+        assert!(NsPerCycle::of(1_000, 8).is_some());
     }
 
     #[test]
     fn a_coarse_counter_shows_one_value_for_some_nanoseconds() {
         for (kilohertz, ns) in [
+            (10_000, 100),
+            (13_000, 77),
             (16_000, 63),
             (19_200, 53),
             (24_000, 42),
+            (25_000, 40),
+            (54_000, 19),
             (62_500, 16),
+            (100_000, 10),
             (999_999, 2),
             (1_000_000, 0),
             (2_596_130, 0),
         ] {
             let rate = NsPerCycle::of(1_000_000, kilohertz).unwrap();
             assert_eq!(rate.count_ns(), ns, "{kilohertz} kHz");
+        }
+    }
+
+    /// From 10 MHz to 10 GHz. The last binary digit of files of earlier versions is left out:
+    /// 4·10^-18 ns.
+    #[test]
+    fn files_keep_each_period() {
+        for (kilohertz, is_number) in [
+            (10_000, false),
+            (13_000, false),
+            (15_620, false),
+            (15_630, true),
+            (24_000, true),
+            (2_596_130, true),
+            (10_000_000, true),
+        ] {
+            let rate = NsPerCycle::of(1_000_000, kilohertz).unwrap();
+            let stored = serde_json::to_value(rate).unwrap();
+            assert_eq!(stored.is_u64(), is_number, "{stored}");
+            assert_eq!(serde_json::from_value::<NsPerCycle>(stored).unwrap(), rate);
+        }
+        let read = serde_json::from_str::<NsPerCycle>;
+        assert_eq!(read("288230376151711744").unwrap(), NsPerCycle::ONE);
+        assert_eq!(read("288230376151711745").unwrap(), NsPerCycle::ONE);
+        for broken in ["-1", "1.5", "\"x\"", "\"1000000000000000000000\""] {
+            assert!(read(broken).is_err(), "{broken}");
         }
     }
 

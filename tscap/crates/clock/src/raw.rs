@@ -37,7 +37,7 @@ struct Run {
 /// Readings kept of a run.
 const ANCHORS: usize = 8;
 
-/// Rates that readings allow, in units of 2^-58 ns a cycle, both inclusive.
+/// Rates that readings allow, in the units of [`NsPerCycle`], both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Allowed {
     low: u64,
@@ -166,7 +166,7 @@ impl Run {
 /// The rate of a counter by CLOCK_MONOTONIC_RAW.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RawRate {
-    /// In units of 2^-58 ns a cycle.
+    /// The rate; in files in units of 2^-58 ns a cycle.
     pub ns_per_cycle_2_58: NsPerCycle,
     /// Greatest relative error against CLOCK_MONOTONIC_RAW, parts per billion.
     pub bound_ppb: u64,
@@ -364,7 +364,7 @@ mod tests {
         );
     }
 
-    /// Exactly, in the units of 2^-58 ns that rates are rounded to: both readings are
+    /// Exactly, in the units that rates are rounded to: both readings are
     /// truncated, so that there may be nearly 1 ns less or more between them.
     #[test]
     fn two_readings_exclude_no_rate_that_there_can_have_been() {
@@ -377,8 +377,14 @@ mod tests {
             let second = bracket([cycles, cycles + 77], 1_500);
             let Allowed { low, high, .. } = Allowed::between(&first, &second).unwrap();
             let (least, most) = (u128::from(cycles - 30), u128::from(cycles + 77));
-            assert!(u128::from(low) * most <= 999 << 58, "{cycles}");
-            assert!(u128::from(high) * least >= 1_001 << 58, "{cycles}");
+            assert!(
+                u128::from(low) * most <= 999 * u128::from(NsPerCycle::ONE.0),
+                "{cycles}"
+            );
+            assert!(
+                u128::from(high) * least >= 1_001 * u128::from(NsPerCycle::ONE.0),
+                "{cycles}"
+            );
         }
     }
 

@@ -126,7 +126,7 @@ mod tests {
         HostMoment {
             tsc: RawStamp(9_000_000_000_000),
             tai: TaiNs(NOW),
-            rate: NsPerCycle(1 << 57),
+            rate: NsPerCycle(NsPerCycle::ONE.0 / 2),
         }
     }
 
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!((at(0), at(49_999_999)), (None, None));
         let known = at(50_000_000).unwrap();
         assert_eq!((known.tsc.0, known.tai.0), (100_000_007, NOW + 50_000_000));
-        assert_eq!(known.rate, NsPerCycle(1 << 57));
+        assert_eq!(known.rate, NsPerCycle(NsPerCycle::ONE.0 / 2));
         // CLOCK_TAI was set back to before the first reading.
         beside.take(TscCycles(200_000_000), TaiNs(NOW - 1));
         assert_eq!(beside.moment(), None);

@@ -47,7 +47,7 @@ mod tests {
         let wrap = 1 << STAMP_BITS;
         // Cycles of half a nanosecond.
         let counter = CounterReport {
-            ns_per_cycle_2_58: NsPerCycle(1 << 57),
+            ns_per_cycle_2_58: NsPerCycle(NsPerCycle::ONE.0 / 2),
             rate_bound_ppb: 1,
             raw: None,
         };

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::scripted::Random;
 
-    const RATE: NsPerCycle = NsPerCycle(1 << 58);
+    const RATE: NsPerCycle = NsPerCycle::ONE;
     const S: u64 = 1_000_000_000;
 
     /// Takes readings a second apart of these widths, and says at which the floor rose.

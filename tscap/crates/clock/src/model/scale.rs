@@ -148,7 +148,7 @@ pub(super) const HISTORY_NS: u64 = 7 * 86_400 * 1_000_000_000;
 /// of a counter whose period is no such integer, it makes by alternating between two
 /// (`timekeeping_adjust`, kernel/time/timekeeping.c).
 fn multiplier_step_ppb(rate: NsPerCycle) -> u64 {
-    let khz = (1_000_000u128 << 58) / u128::from(rate.0);
+    let khz = 1_000_000 * u128::from(NsPerCycle::ONE.0) / u128::from(rate.0);
     let taken = u128::BITS - ((600_000 * khz) >> 32).leading_zeros();
     let shifts = (1..=32).rev();
     let multipliers = shifts.map(|shift| ((1_000_000u128 << shift) + khz / 2) / khz);

@@ -147,7 +147,7 @@ fn statistics(path: StampPath, outcomes: Outcomes) -> StatisticsOption {
     let clock = ClockOption {
         stamp: StampOption::new(path),
         counter: Some(CounterReport {
-            ns_per_cycle_2_58: NsPerCycle(1 << 57),
+            ns_per_cycle_2_58: NsPerCycle(NsPerCycle::ONE.0 / 2),
             rate_bound_ppb: 1_000_000,
             raw: None,
         }),

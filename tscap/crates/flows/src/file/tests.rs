@@ -82,7 +82,7 @@ impl File {
             stamp: StampOption::new(path),
             counter: Some(CounterReport {
                 // Cycles of half a nanosecond.
-                ns_per_cycle_2_58: NsPerCycle(1 << 57),
+                ns_per_cycle_2_58: NsPerCycle(NsPerCycle::ONE.0 / 2),
                 rate_bound_ppb: 1_000,
                 raw: None,
             }),

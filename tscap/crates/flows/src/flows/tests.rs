@@ -207,7 +207,7 @@ fn delays_have_a_bound_where_the_sender_has_the_receivers_clocks() {
             let host = Some(HostMoment {
                 tsc: RawStamp(came),
                 tai: TaiNs(came),
-                rate: NsPerCycle(1 << 58),
+                rate: NsPerCycle::ONE,
             });
             let data = Headers::V4.frame(&header);
             let packet = Packet {

@@ -18,7 +18,7 @@ use super::stress::{Load, Means};
 use crate::compare::ProgramsError;
 use crate::early_end::{EarlyEnd, with_results};
 use tscap_base::kernel_files::KernelFiles;
-use tscap_clock::measure_tsc_rate;
+use tscap_clock::{NsPerCycle, measure_tsc_rate};
 use tscap_host::affinity;
 use tscap_references::CounterTrend;
 use tscap_statistics::{Distribution, quantile};
@@ -177,8 +177,8 @@ pub fn run(
         turns: Vec::new(),
         empty: Vec::new(),
         empty_program: Vec::new(),
-        // Of 2^58 ns: a rate for people, who see six digits of it.
-        tsc_hertz: 1e9 * (1u64 << 58) as f64 / rate.0 as f64,
+        // A rate for people, who see six digits of it.
+        tsc_hertz: 1e9 * NsPerCycle::ONE.0 as f64 / rate.0 as f64,
         ptp: readers.ptp_path().map(Into::into),
         absent,
         ended_by: None,

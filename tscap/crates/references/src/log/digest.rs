@@ -37,8 +37,8 @@ pub struct Point {
     pub host_bound_ns: u64,
     /// Local rate against p̂, parts per billion.
     pub skew_ppb: i64,
-    /// p̂, in units of 2^-58 ns a cycle.
-    pub ns_per_cycle_2_58: u64,
+    /// p̂.
+    pub rate: NsPerCycle,
     /// How far the absolute clock has gone from the difference clock since the start of
     /// this process, ns.
     pub absolute_less_difference_ns: i64,
@@ -141,7 +141,7 @@ impl Digest {
             offset_ns: status.offset_ns,
             host_bound_ns: status.host_bound_ns,
             skew_ppb: status.skew_ppb,
-            ns_per_cycle_2_58: rate.0,
+            rate,
             absolute_less_difference_ns: gone.wrapping_add(status.absolute_less_difference_ns),
         };
         push(&mut self.points, point, MOST_POINTS);
@@ -172,7 +172,7 @@ impl Digest {
 
     /// Exchanges that an entry has, which itself is at `until`.
     fn take_ntp(&mut self, exchanges: &NtpPoints, until: &Point) {
-        let rate = NsPerCycle(until.ns_per_cycle_2_58);
+        let rate = until.rate;
         let known = self.ntp.iter().position(|it| it.server == exchanges.server);
         if known.is_none() && self.ntp.len() == MOST_SERVERS {
             return;

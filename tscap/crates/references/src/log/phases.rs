@@ -164,7 +164,7 @@ mod tests {
     use tscap_clock::scripted::Host;
     use tscap_clock::{RealNs, Scale};
 
-    const RATE: NsPerCycle = NsPerCycle(1 << 58);
+    const RATE: NsPerCycle = NsPerCycle::ONE;
     const MS: u64 = 1_000_000;
 
     /// Readings of a host whose cycles are ns, each at so many ms and as wide as that, of a

@@ -117,7 +117,7 @@ impl ReferenceBins {
 mod tests {
     use super::*;
 
-    const RATE: NsPerCycle = NsPerCycle(1 << 58);
+    const RATE: NsPerCycle = NsPerCycle::ONE;
     const MS: u64 = 1_000_000;
 
     fn look(ms: u64, ahead_ns: i64, bound_ns: u64) -> PhcSighting {

@@ -161,7 +161,7 @@ fn convert(
 }
 
 /// A value of the coarsest counter, ns: an event takes place with it.
-const COUNT: u64 = 60;
+const COUNT: u64 = 100;
 
 /// From stamp to stamp, and over many, where the counter ran on between them.
 fn intervals(found: &mut Found, scenario: &Scenario, captured: &Captured) {

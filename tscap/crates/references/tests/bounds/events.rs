@@ -404,7 +404,9 @@ fn wide(scenario: &mut Scenario, base: i64) {
 }
 
 fn coarse(scenario: &mut Scenario, base: i64) {
-    let kilohertz = [19_200, 24_000, 25_000, 38_400, 54_000, 62_500];
+    let kilohertz = [
+        10_000, 13_000, 19_200, 24_000, 25_000, 38_400, 54_000, 62_500, 100_000, 1_000_000,
+    ];
     let hertz = 1_000 * kilohertz[scenario.random.usize(0..kilohertz.len())];
     let hertz = hertz + scenario.random.u64(0..hertz / 10_000);
     let machine = &mut scenario.machine;
@@ -412,7 +414,7 @@ fn coarse(scenario: &mut Scenario, base: i64) {
         // The kernel counts by it.
         machine.cycles_per_s = hertz;
     } else {
-        machine.cycles_per_count = machine.cycles_per_s / hertz;
+        machine.cycles_per_count = (machine.cycles_per_s / hertz).max(1);
     }
     match scenario.random.u8(0..8) {
         0 => step(scenario),

@@ -46,8 +46,8 @@ pub(super) fn offset(digest: &Digest) -> Option<Figure> {
 /// The counter's rate.
 pub(super) fn skew(digest: &Digest) -> Option<Figure> {
     let curves = Curves::of(digest)?;
-    let last = digest.points.back()?.ns_per_cycle_2_58 as f64;
-    let drift = |point: &Point| (point.ns_per_cycle_2_58 as f64 / last - 1.0) * 1e6;
+    let last = digest.points.back()?.rate.0 as f64;
+    let drift = |point: &Point| (point.rate.0 as f64 / last - 1.0) * 1e6;
     let series = vec![
         curves.series("skew", 1, |point| point.skew_ppb as f64 / 1e3),
         curves.series("p̂", 2, drift),

@@ -3,7 +3,7 @@ use crate::TscCycles;
 
 const S: u64 = 1_000_000_000;
 /// A cycle is a nanosecond.
-const RATE: NsPerCycle = NsPerCycle(1 << 58);
+const RATE: NsPerCycle = NsPerCycle::ONE;
 const START: u64 = 50 * S;
 const EPOCH: u64 = 1_700_000_000 * S;
 
