@@ -1,5 +1,6 @@
 //! Development tasks: `cargo xtask --help`.
 
+mod arm64;
 mod bench;
 mod build_ebpf;
 mod capture;
@@ -46,6 +47,8 @@ enum Task {
     Lint,
     /// Write the man pages and shell completions that are committed under docs
     Man(man::Args),
+    /// Run cargo for arm64, with Debian's packages
+    Arm64(arm64::Args),
     /// Run a benchmark
     Bench(bench::Args),
     /// Build the eBPF objects that are committed under tscap/ebpf
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Task::Test(args) => test::main(&args),
         Task::Lint => lint::main(),
         Task::Man(args) => man::main(&args),
+        Task::Arm64(args) => arm64::main(&args),
         Task::Bench(args) => bench::main(&args),
         Task::BuildEbpf(args) => build_ebpf::main(&args),
         Task::Dist(args) => dist::main(&args),

@@ -51,6 +51,11 @@ pub fn vm() -> Result<()> {
     packages(&["vm"])
 }
 
+/// Installs what builds for arm64.
+pub fn arm64() -> Result<()> {
+    packages(&["arm64"])
+}
+
 /// The packages that the demo would install: none if its programs are there already.
 pub fn missing_for_demo() -> Result<Vec<&'static str>> {
     if absent(&["demo"]).is_empty() {
@@ -219,8 +224,8 @@ mod tests {
     use super::*;
     use crate::paths;
 
-    const TIERS: [&str; 8] = [
-        "base", "demo", "test", "crate", "ebpf", "vm", "dist", "bare",
+    const TIERS: [&str; 9] = [
+        "base", "demo", "test", "crate", "ebpf", "vm", "dist", "bare", "arm64",
     ];
 
     /// What starts a program: by name, on this machine, in a namespace.

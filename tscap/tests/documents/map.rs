@@ -163,6 +163,8 @@ fn only_one_crate_asks_for_the_architecture() {
     let mut seen = 0;
     for file in folders.iter().flat_map(|it| sources(it)) {
         let text = fs::read_to_string(&file).expect("a source");
+        // What aya builds the programs for is another thing.
+        let text = text.replace("bpf_target_arch", "");
         let found = OF_AN_ARCHITECTURE.iter().find(|it| text.contains(**it));
         if file.starts_with(&of_arch) {
             seen += usize::from(found.is_some());

@@ -21,23 +21,46 @@ struct Source {
     suite: String,
 }
 
-/// The lines of a sources.list for `suite`: what this machine has for its own.
-pub fn sources(suite: &str) -> Result<String> {
+/// The suite of this machine.
+pub fn own_suite() -> Result<String> {
     let own =
         sh::output(Command::new("sh").args(["-c", ". /etc/os-release; echo $VERSION_CODENAME"]))?;
+    Ok(own.trim().to_owned())
+}
+
+/// The lines of a sources.list for `suite`: what this machine has for its own.
+pub fn sources(suite: &str) -> Result<String> {
+    let own = own_suite()?;
     let lines: Vec<_> = configured()?
         .into_iter()
-        .filter_map(|source| source.line(own.trim(), suite))
+        .filter_map(|source| source.line(&own, suite))
         .collect();
     if lines.is_empty() {
-        bail!("{CONFIGURED} has no source of Debian's for {}", own.trim());
+        bail!("{CONFIGURED} has no source of Debian's for {own}");
     }
     Ok(lines.join("\n") + "\n")
 }
 
-/// Fetches `packages` of `suite` and unpacks them into `folder`.
-pub fn unpack(folder: &Path, suite: &str, packages: &[&str]) -> Result<()> {
+/// Fetches `packages` of `suite` for `architecture`, as Debian names it, or for this machine's own,
+/// and unpacks them into `folder`. apt's own lists stay as they are.
+pub fn unpack(
+    folder: &Path,
+    suite: &str,
+    architecture: Option<&str>,
+    packages: &[&str],
+) -> Result<()> {
     let state = super::empty(folder.with_extension("apt"))?;
+    let options = lists(&state, suite, architecture)?;
+    for package in packages {
+        packages::unpack(&options, package, folder)?;
+    }
+    fs::remove_dir_all(&state)?;
+    Ok(())
+}
+
+/// Fetches lists of packages into the folder `state`; returns the options with which apt goes by
+/// them, and by no package that is installed.
+pub fn lists(state: &Path, suite: &str, architecture: Option<&str>) -> Result<Vec<String>> {
     for name in ["lists/partial", "cache/archives/partial"] {
         fs::create_dir_all(state.join(name))?;
     }
@@ -52,15 +75,12 @@ pub fn unpack(folder: &Path, suite: &str, packages: &[&str]) -> Result<()> {
         "Acquire::Languages=none".into(),
     ]
     .into_iter()
+    .chain(architecture.map(|it| format!("APT::Architecture={it}")))
     .flat_map(|option| ["-o".to_owned(), option])
     .collect();
     let mut update = Command::new("apt-get");
     packages::run("apt-get", update.args(&options).args(["--quiet", "update"]))?;
-    for package in packages {
-        packages::unpack(&options, package, folder)?;
-    }
-    fs::remove_dir_all(&state)?;
-    Ok(())
+    Ok(options)
 }
 
 impl Source {

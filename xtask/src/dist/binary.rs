@@ -58,7 +58,7 @@ fn sysroot(folder: &Path) -> Result<PathBuf> {
         return Ok(done);
     }
     let work = empty(done.with_extension("partial"))?;
-    apt::unpack(&work, SUITE, &PACKAGES)?;
+    apt::unpack(&work, SUITE, None, &PACKAGES)?;
     for library in LIBRARIES.iter().chain(&["lib64"]) {
         relink(&work, &work.join(library))?;
     }

@@ -1,6 +1,6 @@
 //! `dist`: what people install, built into target/dist.
 
-mod apt;
+pub mod apt;
 mod binary;
 mod deb;
 mod dkms;
@@ -82,7 +82,7 @@ fn build(folder: &Path) -> Result<Packages> {
 }
 
 /// An empty folder of that name.
-fn empty(folder: PathBuf) -> Result<PathBuf> {
+pub fn empty(folder: PathBuf) -> Result<PathBuf> {
     if folder.exists() {
         fs::remove_dir_all(&folder)
             .with_context(|| format!("cannot remove {}", folder.display()))?;
