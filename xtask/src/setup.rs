@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::cargo::cargo;
+use crate::vm::architecture::Architecture;
 use crate::{sh, toolchain};
 
 /// What each tier needs: a line has the tier, a Debian package, and its programs.
@@ -34,7 +35,7 @@ pub struct Args {
 pub fn main(args: &Args) -> Result<()> {
     tests()?;
     if args.vm {
-        vm()?;
+        vm(Architecture::Amd64)?;
     }
     if args.no_ebpf { Ok(()) } else { ebpf() }
 }
@@ -47,8 +48,11 @@ pub fn tests() -> Result<()> {
 
 /// Installs what the checks in virtual machines need besides. Their kernels are
 /// not installed: see [`crate::vm`].
-pub fn vm() -> Result<()> {
-    packages(&["vm"])
+pub fn vm(architecture: Architecture) -> Result<()> {
+    match architecture {
+        Architecture::Amd64 => packages(&["vm"]),
+        Architecture::Arm64 => packages(&["vm", "arm64", "vm-arm64"]),
+    }
 }
 
 /// Installs what builds for arm64.
@@ -224,8 +228,8 @@ mod tests {
     use super::*;
     use crate::paths;
 
-    const TIERS: [&str; 9] = [
-        "base", "demo", "test", "crate", "ebpf", "vm", "dist", "bare", "arm64",
+    const TIERS: [&str; 10] = [
+        "base", "demo", "test", "crate", "ebpf", "vm", "dist", "bare", "arm64", "vm-arm64",
     ];
 
     /// What starts a program: by name, on this machine, in a namespace.

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use crate::cargo::{Metadata, cargo, target_dir};
 use crate::leftovers::Leftovers;
 use crate::tally::{Again, Tally};
+use crate::vm::architecture::Architecture;
 use crate::{setup, vm};
 
 /// The target of the integration tests that need root.
@@ -38,6 +39,9 @@ pub struct Args {
     /// Only the checks in virtual machines, with kernels of Debian's
     #[arg(long, group = "tier")]
     vm: bool,
+    /// In virtual machines: of this architecture
+    #[arg(long, requires = "vm", value_enum, default_value_t)]
+    arch: Architecture,
     /// In virtual machines: with this kernel only (6.1)
     #[arg(long, requires = "vm", value_name = "VERSION")]
     kernel: Option<String>,
@@ -69,7 +73,7 @@ pub fn main(args: &Args) -> Result<()> {
     if args.setup {
         setup::tests()?;
         if args.vm {
-            setup::vm()?;
+            setup::vm(args.arch)?;
         }
     }
     let no_skip = args.no_skip || std::env::var("CI").is_ok_and(|ci| ci == "true");
@@ -77,6 +81,7 @@ pub fn main(args: &Args) -> Result<()> {
     let left = if args.vm {
         // Nothing of what they do happens on this machine.
         let which = vm::Which {
+            architecture: args.arch,
             kernel: args.kernel.as_deref(),
             check: &args.check,
             skip: &args.skip,

@@ -43,8 +43,6 @@ pub const XDP_LOADER: &str = "/xdp-loader";
 pub const TC: &str = "/tc";
 /// iproute2's; busybox's knows no tunnels.
 pub const IP: &str = "/ip";
-/// Where libxdp has its dispatcher, and xdp-filter its programs.
-pub const XDP_OBJECTS: &str = "/usr/lib/x86_64-linux-gnu/bpf";
 /// The first argument of this program as a capture with a test-only XDP program.
 pub const PROBE: &str = "probe";
 /// The first argument of this program as a sender of frames with the TSC.

@@ -7,12 +7,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use tscap_testkit::command::{must, tscap_path};
+use tscap_testkit::command::must;
 
 use crate::agent;
+use crate::architecture::named_by;
 use crate::kernel::Kernel;
 
-/// Names a busybox that links to nothing.
+/// Names a busybox of this machine that links to nothing.
 const BUSYBOX: &str = "TSCAP_VM_BUSYBOX";
 /// Names our kernel module, built for the kernel.
 const MODULE: &str = "TSCAP_VM_MODULE";
@@ -56,32 +57,32 @@ impl Initramfs {
         }
         let this = Self { folder };
         let busybox = named_by(BUSYBOX);
-        this.copy(&busybox, "/bin/busybox");
-        this.module(&named_by(MODULE), &kernel.release);
+        this.copy(&kernel.architecture.busybox(&busybox), "/bin/busybox");
+        this.module(&named_by(MODULE), kernel);
         if let Some(nic) = std::env::var_os(NIC) {
             this.copy(Path::new(&nic), agent::NIC_MODULE);
         }
+        let architecture = kernel.architecture;
+        let [tscap, agent] = architecture.built();
         for (program, to) in [
-            (PathBuf::from(tscap_path()), agent::TSCAP),
-            (
-                std::env::current_exe().expect("this program"),
-                agent::PROGRAM,
-            ),
-            (found("setpriv"), agent::SETPRIV),
-            (found("xdp-loader"), agent::XDP_LOADER),
-            (found("tc"), agent::TC),
-            (found("ip"), agent::IP),
+            (tscap, agent::TSCAP),
+            (agent, agent::PROGRAM),
+            (architecture.found("setpriv"), agent::SETPRIV),
+            (architecture.found("xdp-loader"), agent::XDP_LOADER),
+            (architecture.found("tc"), agent::TC),
+            (architecture.found("ip"), agent::IP),
         ] {
             // Their debugging information is most of them.
-            let stripped = this.place(to);
-            must(Command::new("strip").arg("-o").arg(stripped).arg(&program));
-            for library in libraries(&program) {
-                this.copy(Path::new(&library), &library);
+            let mut strip = Command::new(architecture.tool("strip"));
+            must(strip.arg("-o").arg(this.place(to)).arg(&program));
+            for (library, to) in architecture.libraries(&program) {
+                this.copy(&library, &to);
             }
         }
+        // libxdp's dispatcher, and a program of xdp-filter.
         for object in ["xdp-dispatcher.o", "xdpfilt_dny_all.o"] {
-            let path = format!("{}/{object}", agent::XDP_OBJECTS);
-            this.copy(Path::new(&path), &path);
+            let path = format!("usr/lib/{}/bpf/{object}", architecture.triplet());
+            this.copy(&architecture.root().join(&path), &path);
         }
         this.drivers(kernel);
         let init = this.place("/init");
@@ -118,15 +119,15 @@ impl Initramfs {
     }
 
     /// Our module, and two that are not as they should be.
-    fn module(&self, module: &Path, release: &str) {
+    fn module(&self, module: &Path, kernel: &Kernel) {
         self.copy(module, agent::MODULE);
-        let mut objcopy = Command::new("objcopy");
+        let mut objcopy = Command::new(kernel.architecture.tool("objcopy"));
         objcopy.arg("--remove-section=.BTF").arg(module);
         must(objcopy.arg(self.place(agent::MODULE_WITHOUT_TYPES)));
         // What it is for is a string of its own: a release and options that there
         // are not (with CRCs of all symbols the kernel overlooks the release).
         let mut bytes = fs::read(module).expect("read the module");
-        let magic = format!("vermagic={release} SMP ");
+        let magic = format!("vermagic={} SMP ", kernel.release);
         let at = bytes
             .windows(magic.len())
             .position(|it| it == magic.as_bytes());
@@ -171,18 +172,6 @@ impl Drop for Initramfs {
     }
 }
 
-/// The file that the environment variable `name` names.
-fn named_by(name: &str) -> PathBuf {
-    let path = std::env::var_os(name);
-    path.unwrap_or_else(|| panic!("{name} is not set")).into()
-}
-
-/// Where a program lies.
-fn found(program: &str) -> PathBuf {
-    let path = must(Command::new("sh").args(["-c", &format!("command -v {program}")]));
-    path.trim().into()
-}
-
 /// Adds a module and what it needs, as `modules.dep` lists it:
 /// `kernel/net/a.ko: kernel/net/b.ko kernel/net/c.ko`.
 fn add_with_dependencies(list: &str, name: &str, wanted: &mut BTreeSet<String>) {
@@ -204,15 +193,4 @@ fn add_with_dependencies(list: &str, name: &str, wanted: &mut BTreeSet<String>) 
 fn module_name(path: &str) -> &str {
     let file = path.rsplit('/').next().unwrap_or(path);
     file.split('.').next().unwrap_or(file)
-}
-
-/// The shared libraries of a program, its loader among them: those lines of
-/// `ldd` that have a path.
-fn libraries(program: &Path) -> Vec<String> {
-    let list = must(Command::new("ldd").arg(program));
-    let words = list.split_whitespace();
-    words
-        .filter(|word| word.starts_with('/'))
-        .map(str::to_owned)
-        .collect()
 }

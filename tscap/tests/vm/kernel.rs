@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::architecture::Architecture;
+
 /// Names the folder with an unpacked kernel package.
 const FOLDER: &str = "TSCAP_VM_KERNEL";
 
@@ -12,6 +14,8 @@ pub struct Kernel {
     pub folder: PathBuf,
     /// As `uname -r` says it.
     pub release: String,
+    /// What it runs on.
+    pub architecture: Architecture,
     version: (u32, u32),
 }
 
@@ -37,6 +41,7 @@ impl Kernel {
         Ok(Self {
             folder,
             release,
+            architecture: Architecture::from_environment()?,
             version,
         })
     }

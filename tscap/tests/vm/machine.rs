@@ -15,6 +15,7 @@ use tscap_testkit::files;
 use tscap_testkit::lines::Lines;
 use tscap_testkit::wait::until;
 
+use crate::architecture::Architecture;
 use crate::guest::Guest;
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
@@ -114,29 +115,33 @@ impl Rig {
         let boot = self.kernel.folder.join("boot");
         let image = boot.join(format!("vmlinuz-{}", self.kernel.release));
         let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "qemu-system-x86_64"]);
-        command.args([
-            "-accel",
-            "tcg,thread=single",
-            "-cpu",
-            processor.name(),
-            "-smp",
-            "2",
-        ]);
-        command.args(["-m", "512", "-nodefaults", "-no-user-config", "-no-reboot"]);
+        command.args(["--pdeathsig", "KILL"]);
+        let parameters = match self.kernel.architecture {
+            Architecture::Amd64 => {
+                command.args(["qemu-system-x86_64", "-cpu", processor.name(), "-m", "512"]);
+                "console=ttyS0 tsc=reliable no_timer_check"
+            }
+            // Without its own instructions for pointer authentication, which take QEMU half of
+            // its time.
+            Architecture::Arm64 => {
+                command.args(["qemu-system-aarch64", "-M", "virt,gic-version=3"]);
+                command.args(["-cpu", "max,pauth-impdef=on", "-m", "1024"]);
+                "console=ttyAMA0"
+            }
+        };
+        command.args(["-accel", "tcg,thread=single", "-smp", "2"]);
+        command.args(["-nodefaults", "-no-user-config", "-no-reboot"]);
         command
             .args(["-display", "none", "-qmp", "stdio", "-kernel"])
             .arg(image);
         command.arg("-initrd").arg(self.initramfs.image());
-        command.args([
-            "-append",
-            "console=ttyS0 quiet tsc=reliable no_timer_check panic=-1 ipv6.disable=1",
-        ]);
+        let parameters = format!("{parameters} quiet panic=-1 ipv6.disable=1");
+        command.args(["-append", &parameters]);
         command
     }
 }
 
-/// What processor a machine has.
+/// What processor a machine of x86-64 has: the counter of each arm64 has one rate.
 #[derive(Clone, Copy, Debug)]
 pub enum Processor {
     /// One whose TSC may change its rate, as far as it says.

@@ -5,6 +5,7 @@
 //! into the guest, the agent there.
 
 mod agent;
+mod architecture;
 mod checks;
 mod guest;
 mod initramfs;

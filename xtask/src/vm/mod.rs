@@ -1,5 +1,6 @@
 //! `test --vm`: the checks in virtual machines, with Debian's kernels.
 
+pub mod architecture;
 mod module;
 pub mod packages;
 
@@ -9,8 +10,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use self::architecture::{Architecture, Foreign};
 use self::module::Headers;
-use self::packages::{Package, unpacked};
+use self::packages::{Apt, unpacked};
 use crate::cargo::{cargo, target_dir};
 use crate::tally::Tally;
 use crate::{paths, sh};
@@ -18,26 +20,9 @@ use crate::{paths, sh};
 /// The test target with the checks; it is no part of a plain `cargo test`.
 pub const TARGET: &str = "vm";
 
-/// Versions of Linux, and the packages that stand for their latest kernels.
-const KERNELS: [(&str, &str); 2] = [
-    ("6.1", "linux-image-cloud-amd64"),
-    ("6.12", "linux-image-6.12-cloud-amd64"),
-];
-
-/// What boots the machines, what builds the module, and what reads the captures.
-const PROGRAMS: [&str; 12] = [
-    "qemu-system-x86_64",
-    "setpriv",
-    "xdp-loader",
-    "strip",
-    "ldd",
-    "gcc-12",
-    "make",
-    "pahole",
-    "lz4",
-    "tshark",
-    "capinfos",
-    "tcpdump",
+/// What builds the modules, and what reads the captures.
+const PROGRAMS: [&str; 7] = [
+    "setpriv", "strip", "make", "pahole", "tshark", "capinfos", "tcpdump",
 ];
 
 /// What is needed for one kernel.
@@ -49,6 +34,8 @@ struct Needed {
 
 /// Which checks to run on which kernels.
 pub struct Which<'a> {
+    /// On machines of this architecture.
+    pub architecture: Architecture,
     /// On this kernel only.
     pub kernel: Option<&'a str>,
     /// Only those with one of these in their names, if there is any.
@@ -62,19 +49,30 @@ pub struct Which<'a> {
 
 /// Runs checks.
 pub fn run(tally: &mut Tally, which: &Which<'_>, no_skip: bool) -> Result<()> {
-    let kernels: Vec<_> = KERNELS
+    let all = which.architecture.kernels();
+    let kernels: Vec<_> = all
         .into_iter()
         .filter(|(version, _)| which.kernel.is_none_or(|wanted| wanted == *version))
         .collect();
     if kernels.is_empty() {
-        let known: Vec<_> = KERNELS.iter().map(|(version, _)| *version).collect();
+        let known: Vec<_> = all.iter().map(|(version, _)| *version).collect();
         bail!("no such kernel here, only {}", known.join(", "));
     }
     let folder = target_dir()?.join("vm");
+    let alone = one_at_a_time(&folder)?;
+    let machines = match Machines::of(which, &folder) {
+        Ok(machines) => machines,
+        Err(reason) => {
+            println!("SKIPPED virtual machines: {reason:#}");
+            tally.skipped += 1;
+            return Ok(());
+        }
+    };
+    drop(alone);
     for (version, package) in kernels {
         println!("\nLinux {version}");
         let alone = one_at_a_time(&folder)?;
-        let needed = match have(&folder, version, package) {
+        let needed = match machines.have(&folder, version, package) {
             Ok(needed) => needed,
             Err(reason) => {
                 println!("SKIPPED Linux {version}: {reason:#}");
@@ -114,6 +112,9 @@ pub fn run(tally: &mut Tally, which: &Which<'_>, no_skip: bool) -> Result<()> {
             checks.env("TSCAP_VM_MODULE", &module);
             checks.envs(nic.iter().map(|nic| ("TSCAP_VM_NIC", nic)));
             checks.env("TSCAP_VM_BUSYBOX", &needed.busybox);
+            if let Some(foreign) = &machines.foreign {
+                foreign.tell(&mut checks);
+            }
             if no_skip {
                 checks.env("TSCAP_NO_SKIP", "1");
             }
@@ -134,34 +135,57 @@ fn one_at_a_time(folder: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Fetches what is not there yet.
-fn have(folder: &Path, version: &str, stand_in: &str) -> Result<Needed> {
-    let lacking: Vec<_> = PROGRAMS
-        .into_iter()
-        .filter(|program| sh::find(program).is_none())
-        .collect();
-    if !lacking.is_empty() {
-        bail!(
-            "{} missing (`cargo xtask setup --vm` installs it)",
-            lacking.join(", ")
-        );
+/// What the machines of all kernels have in common.
+struct Machines {
+    architecture: Architecture,
+    /// Knows their packages.
+    apt: Apt,
+    /// Programs of another architecture than this machine's.
+    foreign: Option<Foreign>,
+}
+
+impl Machines {
+    /// Looks for what they take, and builds what is of another architecture.
+    fn of(which: &Which<'_>, folder: &Path) -> Result<Self> {
+        let architecture = which.architecture;
+        let all = PROGRAMS.iter().chain(architecture.programs());
+        let lacking: Vec<_> = all
+            .copied()
+            .filter(|program| sh::find(program).is_none())
+            .collect();
+        if !lacking.is_empty() {
+            bail!(
+                "{} missing (`cargo xtask setup --vm` installs it)",
+                lacking.join(", ")
+            );
+        }
+        let apt = architecture.apt(folder)?;
+        Ok(Self {
+            architecture,
+            foreign: architecture.foreign(folder, &apt, which.is_released)?,
+            apt,
+        })
     }
-    let package = Package::candidate("busybox-static")?;
-    let busybox = unpacked(folder, &package.folder_name(), &[package], |_| Ok(()))?;
-    let busybox = busybox.join("bin/busybox");
-    let package = Package::behind(stand_in)?;
-    let kernel = unpacked(folder, &package.folder_name(), &[package], |kernel| {
-        depmod(&busybox, kernel)
-    })?;
-    let release = release(&kernel)?;
-    if !release.starts_with(&format!("{version}.")) {
-        bail!("{stand_in} is Linux {release} by now");
+
+    /// Fetches what is not there yet.
+    fn have(&self, folder: &Path, version: &str, stand_in: &str) -> Result<Needed> {
+        let package = Apt::default().candidate("busybox-static")?;
+        let busybox = unpacked(folder, &package.folder_name(), &[package], |_| Ok(()))?;
+        let busybox = busybox.join("bin/busybox");
+        let package = self.apt.behind(stand_in)?;
+        let kernel = unpacked(folder, &package.folder_name(), &[package], |kernel| {
+            depmod(&busybox, kernel)
+        })?;
+        let release = release(&kernel)?;
+        if !release.starts_with(&format!("{version}.")) {
+            bail!("{stand_in} is Linux {release} by now");
+        }
+        Ok(Needed {
+            headers: module::headers(self.architecture, &self.apt, folder, &kernel, &release)?,
+            kernel,
+            busybox,
+        })
     }
-    Ok(Needed {
-        headers: module::headers(folder, &kernel, &release)?,
-        kernel,
-        busybox,
-    })
 }
 
 /// Lists which modules need which: the package leaves it to its installation.

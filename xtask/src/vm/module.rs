@@ -6,7 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::packages::{Package, run, unpacked};
+use super::architecture::Architecture;
+use super::packages::{Apt, run, unpacked};
 use crate::paths;
 
 /// Whose `linux-kbuild` has resolve_btfids, which that of 6.1 lacks.
@@ -17,19 +18,31 @@ const TYPES: &str = "types";
 
 /// The headers of a kernel, unpacked.
 pub struct Headers {
+    architecture: Architecture,
     release: String,
     /// Where all that they depend on is, too.
     root: PathBuf,
 }
 
-/// Fetches the headers of the unpacked kernel `kernel`, and unpacks them under
-/// `folder`.
-pub fn headers(folder: &Path, kernel: &Path, release: &str) -> Result<Headers> {
-    let headers = Package::candidate(&format!("linux-headers-{release}"))?;
+/// Fetches the headers of the unpacked kernel `kernel`, which `apt` knows, and unpacks them under
+/// `folder`. The programs that come with them are this machine's.
+pub fn headers(
+    architecture: Architecture,
+    apt: &Apt,
+    folder: &Path,
+    kernel: &Path,
+    release: &str,
+) -> Result<Headers> {
+    let own = Apt::default();
+    let headers = apt.candidate(&format!("linux-headers-{release}"))?;
     let kbuild = ["linux-headers-", "linux-kbuild-"];
-    let mut packages = headers.depends(&kbuild)?;
-    packages.extend(Package::behind(RESOLVES_BTFIDS)?.depends(&kbuild[1..])?);
-    packages.dedup();
+    let mut packages = headers.depends(&kbuild[..1])?;
+    for program in headers.depends(&kbuild[1..])? {
+        packages.push(own.candidate(program.name())?);
+    }
+    let resolves = own.behind(RESOLVES_BTFIDS)?.depends(&kbuild[1..])?;
+    packages.extend(resolves);
+    packages.dedup_by(|one, other| one.folder_name() == other.folder_name());
     let name = headers.folder_name();
     packages.push(headers);
     let in_root = format!("usr/src/linux-headers-{release}");
@@ -37,7 +50,10 @@ pub fn headers(folder: &Path, kernel: &Path, release: &str) -> Result<Headers> {
         if root.join(&in_root).join("vmlinux").exists() {
             return Ok(());
         }
-        extract_types(kernel, release, &root.join(TYPES))
+        match architecture {
+            Architecture::Amd64 => extract_types(kernel, release, &root.join(TYPES)),
+            Architecture::Arm64 => find_types(kernel, release, &root.join(TYPES)),
+        }
     })?;
     // It names the common headers where an installation would put them.
     let makefile = root.join(in_root).join("Makefile");
@@ -46,6 +62,7 @@ pub fn headers(folder: &Path, kernel: &Path, release: &str) -> Result<Headers> {
         .with_context(|| format!("cannot read {}", makefile.display()))?;
     fs::write(&makefile, text.replace("include /usr/src", &common))?;
     Ok(Headers {
+        architecture,
         release: release.into(),
         root,
     })
@@ -53,7 +70,11 @@ pub fn headers(folder: &Path, kernel: &Path, release: &str) -> Result<Headers> {
 
 /// Builds `tscap.ko` for that kernel, under `folder`.
 pub fn build(folder: &Path, headers: &Headers) -> Result<PathBuf> {
-    let Headers { release, root } = headers;
+    let Headers {
+        architecture,
+        release,
+        root,
+    } = headers;
     let work = folder.join(format!("module-{release}"));
     fs::create_dir_all(&work).with_context(|| format!("cannot make {}", work.display()))?;
     let kmod = paths::root().join("tscap-ebpf/kmod");
@@ -64,7 +85,11 @@ pub fn build(folder: &Path, headers: &Headers) -> Result<PathBuf> {
     }
     // As DKMS does.
     let mut make = Command::new("bash");
-    make.args(["-ec", "source ./dkms.conf; eval \"${MAKE[0]}\""]);
+    let arguments = architecture.make_arguments().join(" ");
+    make.arg("-ec");
+    make.arg(format!(
+        "source ./dkms.conf; eval \"${{MAKE[0]}} {arguments}\""
+    ));
     make.current_dir(&work).env("kernelver", release);
     let headers = root.join(format!("usr/src/linux-headers-{release}"));
     make.env("kernel_source_dir", headers);
@@ -78,7 +103,11 @@ pub fn build(folder: &Path, headers: &Headers) -> Result<PathBuf> {
 /// Builds the network interface of the checks of hardware stamps for that kernel, under
 /// `folder`; `None` for kernels before 6.12, whose drivers have other functions.
 pub fn build_nic(folder: &Path, headers: &Headers) -> Result<Option<PathBuf>> {
-    let Headers { release, root } = headers;
+    let Headers {
+        architecture,
+        release,
+        root,
+    } = headers;
     if release.starts_with("6.1.") {
         return Ok(None);
     }
@@ -93,6 +122,7 @@ pub fn build_nic(folder: &Path, headers: &Headers) -> Result<Option<PathBuf>> {
     let mut make = Command::new("make");
     make.arg("-C")
         .arg(root.join(format!("usr/src/linux-headers-{release}")));
+    make.args(architecture.make_arguments());
     make.arg(format!("M={}", work.display())).arg("modules");
     run("make", &mut make)?;
     Ok(Some(work.join("tscap_nic.ko")))
@@ -132,6 +162,32 @@ fn extract_types(kernel: &Path, release: &str, types: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The same of an image that is not compressed, as those of arm64 are.
+fn find_types(kernel: &Path, release: &str, types: &Path) -> Result<()> {
+    let image = kernel.join(format!("boot/vmlinuz-{release}"));
+    let image = fs::read(&image).with_context(|| format!("cannot read {}", image.display()))?;
+    let found = types_in(&image).context("the kernel's image has no types")?;
+    fs::write(types, found).with_context(|| format!("cannot write {}", types.display()))
+}
+
+/// The longest BTF in an image, which is the kernel's: its header has `magic`, `version`, `flags`,
+/// `hdr_len`, `type_off`, `type_len`, `str_off`, `str_len` (`struct btf_header` in
+/// include/uapi/linux/btf.h).
+fn types_in(image: &[u8]) -> Option<&[u8]> {
+    const MAGIC: [u8; 8] = [0x9f, 0xeb, 1, 0, 24, 0, 0, 0];
+    let word = |at: usize| {
+        let bytes = image.get(at..at + 4)?.try_into().ok()?;
+        usize::try_from(u32::from_le_bytes(bytes)).ok()
+    };
+    let starts = image.windows(MAGIC.len()).enumerate();
+    let starts = starts.filter(|(_, bytes)| *bytes == MAGIC);
+    let found = starts.filter_map(|(at, _)| {
+        let (strings, length) = (word(at + 16)?, word(at + 20)?);
+        image.get(at..at.checked_add(24 + strings)?.checked_add(length)?)
+    });
+    found.max_by_key(|it| it.len())
+}
+
 /// The compressed kernel in a bzImage: `setup_sects`, `payload_offset` and
 /// `payload_length` of its header (Documentation/arch/x86/boot.rst), without the
 /// length at its end.
@@ -149,6 +205,20 @@ fn payload(image: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
     use crate::sh;
+
+    #[test]
+    fn the_longest_types_in_an_image_are_the_kernels() {
+        let types = |length: u32| {
+            let words = [0x0001_eb9f, 24, 0, 0, 0, length];
+            let mut types: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+            types.extend(vec![7; length as usize]);
+            types
+        };
+        let image = [vec![1; 5], types(3), types(9), vec![0; 4]].concat();
+        assert_eq!(types_in(&image), Some(&types(9)[..]));
+        // One that is cut off.
+        assert_eq!(types_in(&types(9)[..30]), None);
+    }
 
     #[test]
     fn dkms_has_our_version() {

@@ -13,28 +13,84 @@ use crate::sh;
 /// Longest that fetching or unpacking a package may take.
 const LIMIT: Duration = Duration::from_secs(300);
 
+/// What knows packages: apt with these options.
+#[derive(Clone, Debug, Default)]
+pub struct Apt {
+    options: Vec<String>,
+}
+
 /// A package in a version.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Package {
     name: String,
     version: String,
+    apt: Apt,
 }
 
-impl Package {
+impl Apt {
+    /// apt with lists of its own.
+    pub fn with(options: Vec<String>) -> Self {
+        Self { options }
+    }
+
     /// The version of `name` that apt would install.
-    pub fn candidate(name: &str) -> Result<Self> {
-        let version = field(&show(name)?, "Version").map(str::to_owned);
-        Ok(Self {
-            name: name.into(),
-            version: version.with_context(|| format!("apt knows no version of {name}"))?,
-        })
+    pub fn candidate(&self, name: &str) -> Result<Package> {
+        let version = field(&self.show(name)?, "Version").map(str::to_owned);
+        let version = version.with_context(|| format!("apt knows no version of {name}"))?;
+        Ok(self.package((name.into(), version)))
     }
 
     /// The one that the package `name`, which is empty, stands for.
-    pub fn behind(name: &str) -> Result<Self> {
-        let shown = show(name)?;
+    pub fn behind(&self, name: &str) -> Result<Package> {
+        let shown = self.show(name)?;
         let depends = field(&shown, "Depends").and_then(exact);
-        depends.with_context(|| format!("{name} stands for no other package"))
+        let depends = depends.with_context(|| format!("{name} stands for no other package"))?;
+        Ok(self.package(depends))
+    }
+
+    fn package(&self, (name, version): (String, String)) -> Package {
+        Package {
+            name,
+            version,
+            apt: self.clone(),
+        }
+    }
+
+    fn show(&self, name: &str) -> Result<String> {
+        let mut show = Command::new("apt-cache");
+        show.args(&self.options);
+        let shown = sh::output(show.args(["--no-all-versions", "show", name]));
+        shown.with_context(|| format!("apt knows no package {name}: `apt-get update` may help"))
+    }
+
+    /// Fetches packages with all that they depend on, and unpacks them into `folder`. The options
+    /// must be of lists of their own, by which nothing is installed.
+    pub fn unpack_with_all(&self, packages: &[&str], folder: &Path) -> Result<()> {
+        let cache = folder.join("cache");
+        let archives = cache.join("archives");
+        fs::create_dir_all(archives.join("partial"))?;
+        let mut fetch = Command::new("apt-get");
+        fetch.args(&self.options).arg("-o");
+        fetch.arg(format!("Dir::Cache={}", cache.display()));
+        fetch.args(["-o", "APT::Sandbox::User=", "--quiet", "--yes"]);
+        fetch.args(["--download-only", "--no-install-recommends", "install"]);
+        run("apt-get", fetch.args(packages))?;
+        for file in fs::read_dir(&archives)? {
+            let file = file?.path();
+            if file.extension().is_some_and(|it| it == "deb") {
+                let mut unpack = Command::new("dpkg");
+                run("dpkg", unpack.arg("-x").arg(&file).arg(folder))?;
+            }
+        }
+        fs::remove_dir_all(&cache)?;
+        Ok(())
+    }
+}
+
+impl Package {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The name of a folder for it.
@@ -45,19 +101,19 @@ impl Package {
     /// The packages that it depends on, those whose names begin with one of
     /// `prefixes`.
     pub fn depends(&self, prefixes: &[&str]) -> Result<Vec<Self>> {
-        let shown = show(&self.name)?;
+        let shown = self.apt.show(&self.name)?;
         let depends = field(&shown, "Depends").unwrap_or_default().split(", ");
         let names = depends.filter_map(|depend| depend.split(' ').next());
         names
             .filter(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)))
-            .map(Self::candidate)
+            .map(|name| self.apt.candidate(name))
             .collect()
     }
 
     /// Fetches it and unpacks it over what is in `folder`.
     fn unpack(&self, folder: &Path) -> Result<()> {
-        let Self { name, version } = self;
-        unpack(&[], &format!("{name}={version}"), folder)
+        let Self { name, version, apt } = self;
+        unpack(&apt.options, &format!("{name}={version}"), folder)
     }
 }
 
@@ -116,11 +172,6 @@ pub fn run(name: &'static str, command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-fn show(name: &str) -> Result<String> {
-    let shown = sh::output(Command::new("apt-cache").args(["--no-all-versions", "show", name]));
-    shown.with_context(|| format!("apt knows no package {name}: `apt-get update` may help"))
-}
-
 fn field<'a>(shown: &'a str, name: &str) -> Option<&'a str> {
     let mut values = shown
         .lines()
@@ -129,13 +180,11 @@ fn field<'a>(shown: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// `a-package (= 1.2-3)`, the first of a list.
-fn exact(depends: &str) -> Option<Package> {
+fn exact(depends: &str) -> Option<(String, String)> {
     let first = depends.split(',').next()?;
     let (name, version) = first.split_once(" (= ")?;
-    Some(Package {
-        name: name.trim().into(),
-        version: version.trim().strip_suffix(')')?.into(),
-    })
+    let version = version.trim().strip_suffix(')')?;
+    Some((name.trim().into(), version.into()))
 }
 
 #[cfg(test)]
@@ -149,10 +198,8 @@ mod tests {
     #[test]
     fn an_empty_package_stands_for_another() {
         assert_eq!(field(SHOWN, "Version"), Some("6.1.192-2"));
-        let behind = Package {
-            name: "linux-image-6.1.0-56-cloud-amd64".into(),
-            version: "6.1.192-2".into(),
-        };
+        let behind = ["linux-image-6.1.0-56-cloud-amd64", "6.1.192-2"];
+        let behind = behind.map(str::to_owned).into();
         assert_eq!(field(SHOWN, "Depends").and_then(exact), Some(behind));
         assert_eq!(exact("libc6 (>= 2.36), libgcc-s1"), None);
     }
