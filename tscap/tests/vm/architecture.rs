@@ -83,7 +83,9 @@ impl Architecture {
         }
         let folders = ["usr/sbin", "usr/bin", "sbin", "bin"];
         let places = folders.map(|folder| self.root().join(folder).join(program));
-        let found = places.into_iter().find(|place| place.exists());
+        // A link may lead out of the folder.
+        let is_file = |place: &PathBuf| place.symlink_metadata().is_ok_and(|it| it.is_file());
+        let found = places.into_iter().find(is_file);
         found.unwrap_or_else(|| panic!("no {program} in {}", self.root().display()))
     }
 

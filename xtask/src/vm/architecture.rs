@@ -29,6 +29,9 @@ const PROGRAMS: [&str; 5] = [
     "xdp-tools",
 ];
 
+/// Where they are unpacked.
+const ROOT: &str = "root-arm64";
+
 /// What the checks are given that this machine's own programs are not.
 pub struct Foreign {
     root: PathBuf,
@@ -82,17 +85,22 @@ impl Architecture {
         Ok(Apt::with(options))
     }
 
-    /// Its programs in `folder`, and tscap with the checks, built for it.
-    pub fn foreign(self, folder: &Path, apt: &Apt, is_released: bool) -> Result<Option<Foreign>> {
+    /// Fetches its programs into `folder`, if they are not this machine's.
+    pub fn fetch(self, folder: &Path, apt: &Apt) -> Result<()> {
+        let root = folder.join(ROOT);
+        if self == Self::Amd64 || root.exists() {
+            return Ok(());
+        }
+        let work = empty(root.with_extension("partial"))?;
+        apt.unpack_with_all(&PROGRAMS, &work)?;
+        std::fs::rename(&work, &root).with_context(|| format!("cannot make {}", root.display()))
+    }
+
+    /// Builds tscap and the checks for it, which find its programs in `folder`; `None` if it is
+    /// this machine's.
+    pub fn foreign(self, folder: &Path, is_released: bool) -> Result<Option<Foreign>> {
         if self == Self::Amd64 {
             return Ok(None);
-        }
-        let root = folder.join("root-arm64");
-        if !root.exists() {
-            let work = empty(root.with_extension("partial"))?;
-            apt.unpack_with_all(&PROGRAMS, &work)?;
-            std::fs::rename(&work, &root)
-                .with_context(|| format!("cannot make {}", root.display()))?;
         }
         let profile = is_released.then_some("--release");
         let mut tscap = arm64::cargo()?;
@@ -107,7 +115,7 @@ impl Architecture {
             super::TARGET,
         ]);
         Ok(Some(Foreign {
-            root,
+            root: folder.join(ROOT),
             tscap: built(tscap.args(profile), "tscap")?,
             agent: built(agent.args(profile), super::TARGET)?,
         }))

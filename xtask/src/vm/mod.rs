@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use self::architecture::{Architecture, Foreign};
+use self::architecture::Architecture;
 use self::module::Headers;
 use self::packages::{Apt, unpacked};
 use crate::cargo::{cargo, target_dir};
@@ -60,7 +60,7 @@ pub fn run(tally: &mut Tally, which: &Which<'_>, no_skip: bool) -> Result<()> {
     }
     let folder = target_dir()?.join("vm");
     let alone = one_at_a_time(&folder)?;
-    let machines = match Machines::of(which, &folder) {
+    let machines = match Machines::of(which.architecture, &folder) {
         Ok(machines) => machines,
         Err(reason) => {
             println!("SKIPPED virtual machines: {reason:#}");
@@ -68,6 +68,8 @@ pub fn run(tally: &mut Tally, which: &Which<'_>, no_skip: bool) -> Result<()> {
             return Ok(());
         }
     };
+    // No reason to skip: it is ours.
+    let foreign = which.architecture.foreign(&folder, which.is_released)?;
     drop(alone);
     for (version, package) in kernels {
         println!("\nLinux {version}");
@@ -112,7 +114,7 @@ pub fn run(tally: &mut Tally, which: &Which<'_>, no_skip: bool) -> Result<()> {
             checks.env("TSCAP_VM_MODULE", &module);
             checks.envs(nic.iter().map(|nic| ("TSCAP_VM_NIC", nic)));
             checks.env("TSCAP_VM_BUSYBOX", &needed.busybox);
-            if let Some(foreign) = &machines.foreign {
+            if let Some(foreign) = &foreign {
                 foreign.tell(&mut checks);
             }
             if no_skip {
@@ -140,14 +142,11 @@ struct Machines {
     architecture: Architecture,
     /// Knows their packages.
     apt: Apt,
-    /// Programs of another architecture than this machine's.
-    foreign: Option<Foreign>,
 }
 
 impl Machines {
-    /// Looks for what they take, and builds what is of another architecture.
-    fn of(which: &Which<'_>, folder: &Path) -> Result<Self> {
-        let architecture = which.architecture;
+    /// Looks for what they take, and fetches programs of another architecture.
+    fn of(architecture: Architecture, folder: &Path) -> Result<Self> {
         let all = PROGRAMS.iter().chain(architecture.programs());
         let lacking: Vec<_> = all
             .copied()
@@ -160,11 +159,8 @@ impl Machines {
             );
         }
         let apt = architecture.apt(folder)?;
-        Ok(Self {
-            architecture,
-            foreign: architecture.foreign(folder, &apt, which.is_released)?,
-            apt,
-        })
+        architecture.fetch(folder, &apt)?;
+        Ok(Self { architecture, apt })
     }
 
     /// Fetches what is not there yet.

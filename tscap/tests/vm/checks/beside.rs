@@ -276,7 +276,8 @@ pub fn a_dispatcher(rig: &Rig) {
     let machine = rig.boot(&[Kind::Virtio]);
     let (guest, nic) = (&machine.guest, &machine.nics[0]);
     guest.must(&["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"]);
-    let object = format!("{}/xdpfilt_dny_all.o", agent::XDP_OBJECTS);
+    let libraries = rig.kernel.architecture.triplet();
+    let object = format!("/usr/lib/{libraries}/bpf/xdpfilt_dny_all.o");
     let load = [agent::XDP_LOADER, "load", "-m", "native", "eth0", &object];
     guest.must(&load);
     let capture = guest.capture(&["-i", "eth0"]);
