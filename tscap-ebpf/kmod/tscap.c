@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Two kfuncs with which XDP programs read the raw counter of their CPU: on x86-64
- * the TSC, on arm64 the virtual counter (compiled for it, and not tested yet).
+ * the TSC, on arm64 the virtual counter.
  */
 #include <linux/bpf.h>
 #include <linux/btf.h>
