@@ -120,6 +120,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "leap-seconds",
             "audit-server",
             "interval",
+            "at",
         ],
     ),
     (
