@@ -497,7 +497,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__delay)
-            opts="-c -v -q -f -F -h --in --out --both --reflect --rtt --mirror --file --out-point --match --window --max-packets --clock --ring-size --netns --container --pod --to --serve --port --address --allow --max-rate --max-sessions --stateless --twamp-light --ssid --key-file --rate --poisson --size --dscp --align --max-drift --max-asymmetry --peer-netns --duration --count --load --parallel --correction --label --pcapng --verbose --quiet --json --report --filter-bytecode --help"
+            opts="-c -v -q -f -F -h --in --out --both --reflect --rtt --mirror --file --out-point --match --window --max-packets --clock --reference --ring-size --netns --container --pod --to --serve --port --address --allow --max-rate --max-sessions --stateless --twamp-light --ssid --key-file --rate --poisson --size --dscp --align --max-drift --max-asymmetry --peer-netns --duration --count --load --parallel --correction --label --pcapng --verbose --quiet --json --report --filter-bytecode --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -545,6 +545,10 @@ _tscap() {
                     ;;
                 --clock)
                     COMPREPLY=($(compgen -W "auto ktime tsc" -- "${cur}"))
+                    return 0
+                    ;;
+                --reference)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --ring-size)
@@ -709,7 +713,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__gen)
-            opts="-i -c -q -v -h --interface --pattern --size --gap --rate --flat-out --bulks --line-rate --count --duration --flows --vlan --ipv6 --src --dst --dst-port --src-mac --dst-mac --sender --cpu --yes-send-here --echo --port --address --quiet --verbose --json --help"
+            opts="-i -c -q -v -h --interface --pattern --size --gap --rate --flat-out --bulks --line-rate --count --duration --flows --vlan --ipv6 --src --dst --dst-port --src-mac --dst-mac --sender --reference --cpu --yes-send-here --echo --port --address --quiet --verbose --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -785,6 +789,10 @@ _tscap() {
                     ;;
                 --sender)
                     COMPREPLY=($(compgen -W "auto native packet" -- "${cur}"))
+                    return 0
+                    ;;
+                --reference)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --cpu)
@@ -1143,7 +1151,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__qos)
-            opts="-i -r -Q -c -v -q -h --interface --read --flow --inner --max-flows --rtp-clock --voice-codec --voice-delay --sort --top --direction --clock --layers --cgroup --netns --container --pod --ring-size --duration --count --verbose --quiet --json --report --help"
+            opts="-i -r -Q -c -v -q -h --interface --read --flow --inner --max-flows --rtp-clock --voice-codec --voice-delay --sort --top --direction --clock --reference --layers --cgroup --netns --container --pod --ring-size --duration --count --verbose --quiet --json --report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1203,6 +1211,10 @@ _tscap() {
                     ;;
                 --clock)
                     COMPREPLY=($(compgen -W "auto ktime tsc" -- "${cur}"))
+                    return 0
+                    ;;
+                --reference)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --layers)
@@ -1289,7 +1301,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__stamp)
-            opts="-i -h --interface --netns --container --pod --clock --send-times --duration --json --help"
+            opts="-i -h --interface --netns --container --pod --clock --reference --send-times --duration --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1317,6 +1329,10 @@ _tscap() {
                     ;;
                 --clock)
                     COMPREPLY=($(compgen -W "auto ktime tai tsc tsc:kernel tsc:module tsc:module-ordered tsc:perf" -- "${cur}"))
+                    return 0
+                    ;;
+                --reference)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --send-times)

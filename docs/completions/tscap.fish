@@ -59,7 +59,7 @@ tsc:kernel\t'The kernel\'s own kfunc, bpf_get_cpu_time_counter; in no released k
 tsc:module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
 tsc:module-ordered\t'The same module\'s ordered read'
 tsc:perf\t'A perf event (kernel 6.16)'"
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -l reference -d 'Take the times of the file from an NTP server (ntp:HOST, ntp:HOST:PORT), from those that this host\'s own daemon asks through -i (ntp:passive), or from a PTP hardware clock (/dev/ptp0), and not from the host\'s clock' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l reference -d 'Take the times from an NTP server (ntp:HOST), from the servers that the host\'s daemon asks through the interface (ntp:passive), or from a PTP hardware clock (/dev/ptp0), and not from the host\'s clock; more than once for several' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s Q -l direction -d 'Which frames to take: received or sent ones, or both' -r -f -a "in\t'Received ones'
 out\t'Sent ones'
 inout\t'Both'"
@@ -173,6 +173,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand delay" -l max-packets -d 'Pa
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l clock -d 'Clock of the stamps; times of CLOCK_TAI can be set, and are no delays' -r -f -a "auto\t'tsc by a kfunc, where there is one and nothing is seen at the tap, else ktime'
 ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
 tsc\t'The CPU\'s time-stamp counter; at the tap by a perf event (kernel 6.16)'"
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l reference -d 'Take the times from an NTP server (ntp:HOST), from the servers that the host\'s daemon asks through the interface (ntp:passive), or from a PTP hardware clock (/dev/ptp0), and not from the host\'s clock; more than once for several' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l ring-size -d 'Ring of each CPU (default: as for a capture)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l netns -d 'The interfaces are in this network namespace: a name of ip netns, a path, or the number of a process' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l container -d 'The interfaces are in the network namespace of this container: its name, or its id or the beginning of that (Docker, Podman, containerd, CRI-O)' -r
@@ -233,6 +234,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand gen" -l dst-mac -d 'Destinat
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l sender -d 'How to send' -r -f -a "auto\t'Native frames into a veth interface if its other end takes them, else packet'
 native\t'Native XDP frames, made in the kernel: veth only, up to about 3.4 kB'
 packet\t'An AF_PACKET socket: any Ethernet interface'"
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -l reference -d 'Take the times from an NTP server (ntp:HOST), from the servers that the host\'s daemon asks through the interface (ntp:passive), or from a PTP hardware clock (/dev/ptp0), and not from the host\'s clock; more than once for several' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l cpu -d 'CPU to send from [default: the first one allowed]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l port -d 'UDP port that --echo answers on [default: 9, as of --dst-port]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l address -d 'Address that --echo answers on [default: all]' -r
@@ -305,6 +307,7 @@ inout\t'Both'"
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l clock -d 'Clock of the stamps' -r -f -a "auto\t'tsc by a kfunc, where there is one, else ktime'
 ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
 tsc\t'The CPU\'s time-stamp counter'"
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l reference -d 'Take the times from an NTP server (ntp:HOST), from the servers that the host\'s daemon asks through the interface (ntp:passive), or from a PTP hardware clock (/dev/ptp0), and not from the host\'s clock; more than once for several' -r
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l layers -d 'Tell how long received packets are between these layers of the network stack instead, such as xdp,tcx,pre,local-in,cgroup,app' -r -f -a "hw\t'The interface itself, by its hardware stamp of the packet, read at XDP (Linux 6.3)'
 xdp\t'XDP: in the driver, or in the network stack where the driver has none'
 tcx\t'tcx ingress: a socket buffer, before the protocols; clsact before Linux 6.6'
@@ -341,6 +344,7 @@ tsc:kernel\t'The kernel\'s own kfunc, bpf_get_cpu_time_counter; in no released k
 tsc:module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
 tsc:module-ordered\t'The same module\'s ordered read'
 tsc:perf\t'A perf event (kernel 6.16)'"
+complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l reference -d 'Take the times from an NTP server (ntp:HOST), from the servers that the host\'s daemon asks through the interface (ntp:passive), or from a PTP hardware clock (/dev/ptp0), and not from the host\'s clock; more than once for several' -r
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l send-times -d 'Write the send time and its Error Estimate into unauthenticated test packets of STAMP (RFC 8762) and TWAMP Light that this host sends from or to these UDP ports, at most 16' -r
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l duration -d 'Stop after this time: seconds, or with units (1m30s)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l json -d 'Write one JSON object a line to standard output: ready, progress every second, steps of the clock, summary'
@@ -402,7 +406,7 @@ tsc:kernel\t'The kernel\'s own kfunc, bpf_get_cpu_time_counter; in no released k
 tsc:module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
 tsc:module-ordered\t'The same module\'s ordered read'
 tsc:perf\t'A perf event (kernel 6.16)'"
-complete -c tscap -n __tscap_is_capture -l reference -d 'Take the times of the file from an NTP server (ntp:HOST, ntp:HOST:PORT), from those that this host\'s own daemon asks through -i (ntp:passive), or from a PTP hardware clock (/dev/ptp0), and not from the host\'s clock' -r
+complete -c tscap -n __tscap_is_capture -l reference -d 'Take the times from an NTP server (ntp:HOST), from the servers that the host\'s daemon asks through the interface (ntp:passive), or from a PTP hardware clock (/dev/ptp0), and not from the host\'s clock; more than once for several' -r
 complete -c tscap -n __tscap_is_capture -s Q -l direction -d 'Which frames to take: received or sent ones, or both' -r -f -a "in\t'Received ones'
 out\t'Sent ones'
 inout\t'Both'"

@@ -94,14 +94,17 @@ impl Line {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Published {
-    /// From stamps to CLOCK_REALTIME.
+    /// From stamps to CLOCK_REALTIME, or to the time of a reference.
     pub line: Line,
+    /// How far these times are ahead of CLOCK_REALTIME, ns; 0 unless they are a reference's. The
+    /// kernel's own stamps are compared with them.
+    pub ahead_ns: i64,
     /// TAI less UTC by the kernel, s; 0 if nobody has set it.
     pub tai_offset_s: i32,
     /// The Error Estimate of these times (RFC 4656, section 4.1.2), with Z of NTP's format: 0.
     pub error_estimate: u16,
-    /// 0.
-    pub unused: u16,
+    /// How far `ahead_ns` may be off, µs: a stamp may seem so much later than the kernel's own.
+    pub slack_us: u16,
 }
 
 impl Published {
@@ -112,7 +115,7 @@ impl Published {
     pub const fn words(&self) -> [u64; Self::WORDS] {
         let [a, b, c, d] = self.tai_offset_s.to_ne_bytes();
         let [e, f] = self.error_estimate.to_ne_bytes();
-        let [g, h] = self.unused.to_ne_bytes();
+        let [g, h] = self.slack_us.to_ne_bytes();
         let Line {
             from,
             real,
@@ -120,7 +123,7 @@ impl Published {
             span,
         } = self.line;
         let last = u64::from_ne_bytes([a, b, c, d, e, f, g, h]);
-        [from, real, rate, span, last]
+        [from, real, rate, span, self.ahead_ns as u64, last]
     }
 }
 
@@ -190,6 +193,6 @@ pub type Counts = [u64; Count::ALL.len()];
 // include/net/xdp.h).
 const _: () = assert!(size_of::<Mark>() == 16);
 const _: () = assert!(size_of::<Line>() == 4 * 8);
-const _: () = assert!(size_of::<Published>() == 5 * 8);
-const _: () = assert!(size_of::<Latch>() == 11 * 8);
+const _: () = assert!(size_of::<Published>() == 6 * 8);
+const _: () = assert!(size_of::<Latch>() == 13 * 8);
 const _: () = assert!(FRACTION == 2 * HALF);

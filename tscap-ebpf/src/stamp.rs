@@ -172,11 +172,14 @@ fn place(skb: *mut __sk_buff, counts: &mut Counts) -> Count {
     let Some(real) = published.line.real_at(stamp) else {
         return Count::Stale;
     };
+    let slack = published.slack_us as u64 * 1_000;
+    let kernels = kernels.wrapping_add(published.ahead_ns as u64);
     // A later one wraps.
-    let earlier = kernels.wrapping_sub(real);
-    if earlier > MOST_EARLIER_NS {
+    let earlier = kernels.wrapping_add(slack).wrapping_sub(real);
+    if earlier > MOST_EARLIER_NS.wrapping_add(slack) {
         return Count::Apart;
     }
+    let earlier = if earlier > slack { earlier - slack } else { 0 };
     unsafe { (*skb).tstamp = real };
     counts[Count::EarlierNs as usize] += earlier;
     if earlier > counts[Count::MostEarlierNs as usize] {
@@ -214,9 +217,10 @@ fn published() -> Option<Published> {
                     rate: read_volatile(addr_of!((*place).line.rate)),
                     span: read_volatile(addr_of!((*place).line.span)),
                 },
+                ahead_ns: read_volatile(addr_of!((*place).ahead_ns)),
                 tai_offset_s: read_volatile(addr_of!((*place).tai_offset_s)),
                 error_estimate: read_volatile(addr_of!((*place).error_estimate)),
-                unused: 0,
+                slack_us: read_volatile(addr_of!((*place).slack_us)),
             }
         };
         if unsafe { load_in_order(addr_of!((*latch).sequence)) } == sequence {

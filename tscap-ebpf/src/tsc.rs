@@ -11,11 +11,13 @@ use aya_ebpf::maps::{Array, PerfEventArray};
 use aya_ebpf::programs::XdpContext;
 use tscap_common::state::{TSC_BRACKETS, TscBracket};
 
+use crate::kfunc;
+
 /// One event per CPU, opened by user space.
 #[map]
 static TSC_EVENTS: PerfEventArray<u64> = PerfEventArray::new(0);
 
-/// Where [`take_brackets`] leaves what it read.
+/// Where the programs for brackets leave what they read.
 #[map(name = "TSC_BRACKETS")]
 static BRACKETS: Array<[TscBracket; TSC_BRACKETS]> = Array::with_max_entries(1, 0);
 
@@ -36,6 +38,17 @@ pub fn checked(stamp: u64) -> Option<u64> {
 /// TSC.
 #[xdp(frags)]
 pub fn tscap_tsc_bracket(_ctx: XdpContext) -> u32 {
+    take_brackets(read)
+}
+
+/// The same of the kfunc: user space finds out by it what that counts.
+#[xdp(frags)]
+pub fn tscap_kfunc_bracket(_ctx: XdpContext) -> u32 {
+    take_brackets(kfunc::read)
+}
+
+#[inline(always)]
+fn take_brackets(read: impl Fn() -> u64) -> u32 {
     let Some(brackets) = BRACKETS.get_ptr_mut(0) else {
         return XDP_DROP;
     };

@@ -59,6 +59,7 @@ pub async fn measure(interface: &str, most: u64) -> Result<Found, Failure> {
         recorded: Recorded::Frames { snaplen: 64 },
         clock: ClockChoice::Auto,
         tsc_path: None,
+        reference: None,
         filter: None,
         interfaces: 1,
         ring_bytes: Some(1 << 20),

@@ -5,9 +5,12 @@ use std::time::{Duration, Instant};
 use super::Exit;
 use super::Failure;
 use super::console::Console;
+use super::following::Following;
 use super::signals::Signals;
 use tscap_capture::{Event, Severity};
+use tscap_references::Followed;
 use tscap_session::{EndReason, Live};
+use tscap_sources::reference::ReferencePlan;
 
 /// Interfaces and programs are looked after so often.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -43,11 +46,27 @@ pub(super) fn give_up_privileges(
     running.give_up_privileges(makes_files, &mut |event| print_event(console, event))
 }
 
+/// Starts a measurement, once the references are known if its times are to be of some; follows
+/// them meanwhile.
+pub(super) async fn start<R>(
+    references: &[ReferencePlan],
+    work: impl AsyncFnOnce(Option<Followed>, &mut dyn FnMut(Event)) -> Result<R, Failure>,
+    on_event: &mut dyn FnMut(Event),
+) -> Result<(R, Following), Failure> {
+    let mut following = Following::start(references, on_event).await?;
+    let followed = following.followed();
+    let running = following
+        .beside(async |on_event| work(followed, on_event).await, on_event)
+        .await?;
+    following.others_began();
+    Ok((running, following))
+}
+
 /// Tells the figures of each second, and since when, until there is a reason to end.
 pub(super) async fn watch<L: Live>(
     duration: Option<Duration>,
     running: &mut L,
-    signals: &mut Signals,
+    (signals, following): (&mut Signals, &mut Following),
     console: &mut Console,
     mut tell: impl FnMut(&mut Console, &L, L::Latest, Duration),
 ) -> Option<EndReason> {
@@ -55,9 +74,13 @@ pub(super) async fn watch<L: Live>(
     loop {
         let left = duration.map(|most| most.saturating_sub(started.elapsed()));
         let pause = left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY));
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = signals.next() => return None,
+        let mut pause_over = std::pin::pin!(tokio::time::sleep(pause));
+        loop {
+            tokio::select! {
+                () = &mut pause_over => break,
+                () = signals.next() => return None,
+                () = following.due() => following.turn(&mut |event| print_event(console, event)),
+            }
         }
         let over = running.supervise(&mut |event| print_event(console, event));
         if over.is_some() || left.is_some_and(|left| left <= pause) {

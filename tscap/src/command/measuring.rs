@@ -63,6 +63,7 @@ impl Start {
             seconds: self.at.elapsed().as_secs_f64(),
             machine: describe(files, cpu, interface, stolen),
             captured: None,
+            reference: None,
         }
     }
 }

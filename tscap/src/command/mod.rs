@@ -13,6 +13,7 @@ mod doctor;
 mod exit;
 mod extcap;
 mod filter;
+mod following;
 mod generate;
 mod interfaces;
 mod keys;

@@ -8,14 +8,15 @@ use tscap_common::send_times::SendCount;
 use tscap_common::stamping::Count;
 
 use super::console::Console;
-use super::live::print_event;
+use super::following::Following;
+use super::live::{self, print_event};
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure};
 use tscap_base::text::numbers::{counted, grouped};
-use tscap_capture::Stop;
+use tscap_capture::{Event, Stop};
 use tscap_cli::{StampPlan, Verbosity};
 use tscap_clock::read_order;
-use tscap_sources::stamping::{Account, Progress, Running, SendSummary, Summary};
+use tscap_sources::stamping::{Account, Progress, Running, SendSummary, Stamping, Summary};
 
 /// Version of the JSON objects.
 const VERSION: u32 = 1;
@@ -50,8 +51,15 @@ async fn session(plan: &StampPlan) -> Result<Exit, Failure> {
     let console = Console::new(plan.json, true, Verbosity::Normal);
     let console = &mut console.context("cannot start a thread")?;
     let mut reported = |event| print_event(console, event);
-    let mut running = tokio::select! {
-        running = plan.stamping.start(&mut reported) => running?,
+    let work = async |reference, on_event: &mut dyn FnMut(Event)| {
+        let stamping = Stamping {
+            reference,
+            ..plan.stamping.clone()
+        };
+        stamping.start(on_event).await
+    };
+    let (mut running, mut following) = tokio::select! {
+        started = live::start(&plan.references, work, &mut reported) => started?,
         () = signals.next() => return Ok(Exit::Success),
     };
     signals.give_up_capabilities();
@@ -59,7 +67,8 @@ async fn session(plan: &StampPlan) -> Result<Exit, Failure> {
     running.give_up_privileges(&mut |event| print_event(console, event))?;
     say_ready(plan, &running, console);
     let begun = Instant::now();
-    let stop = watch(plan.duration, begun, &mut running, &mut signals, console).await;
+    let heard = (&mut signals, &mut following);
+    let stop = watch(plan.duration, begun, &mut running, heard, console).await;
     let summary = running.finish()?;
     let stop = stop?;
     say_end(plan, stop, begun, &summary, console);
@@ -105,7 +114,7 @@ pub(super) async fn watch(
     duration: Option<Duration>,
     begun: Instant,
     running: &mut impl InStep,
-    signals: &mut Signals,
+    (signals, following): (&mut Signals, &mut Following),
     console: &mut Console,
 ) -> Result<Stop, Failure> {
     let end = duration.map(|time| begun + time);
@@ -114,6 +123,7 @@ pub(super) async fn watch(
         tokio::select! {
             () = sleep(Running::LOOK_EVERY) => {}
             () = signals.next() => return Ok(Stop::Signal),
+            () = following.due() => following.turn(&mut |event| print_event(console, event)),
         }
         let now = Instant::now();
         running.look_at_clocks(console);
@@ -208,7 +218,7 @@ fn say_end(plan: &StampPlan, stop: Stop, begun: Instant, summary: &Summary, cons
         interface: &plan.stamping.interface,
         stop,
         seconds: begun.elapsed().as_secs_f64(),
-        summary: *summary,
+        summary: summary.clone(),
     };
     console.event("summary", VERSION, end);
     if !console.is_json() {
@@ -240,9 +250,15 @@ fn text(stop: Stop, summary: &Summary) -> String {
     let at_xdp = Count::AT_XDP.iter().map(of_received);
     lines.extend(reasons(format!("{received} at XDP:"), at_xdp));
     lines.push(format!(
-        "bound of the stamps to the host's clock: {} ns",
+        "bound of the stamps to {}: {} ns",
+        match summary.reference {
+            Some(_) => "the clock that follows the reference",
+            None => "the host's clock",
+        },
         grouped(summary.host_bound_ns)
     ));
+    let reference = summary.reference.iter();
+    lines.extend(reference.flat_map(|it| it.lines("times by")));
     lines.extend(summary.send_times.iter().flat_map(sent));
     lines.join("\n")
 }
@@ -328,6 +344,7 @@ mod tests {
             adds_up: account.adds_up(),
             host_bound_ns: 71,
             steps: 0,
+            reference: None,
         };
         assert!(summary.adds_up);
         let text = text(Stop::Signal, &summary);

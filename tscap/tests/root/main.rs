@@ -30,6 +30,7 @@ mod pinning;
 mod privileges;
 mod qos;
 mod reference;
+mod references;
 mod rotation;
 mod service;
 mod stamp;

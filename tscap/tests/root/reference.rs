@@ -478,12 +478,15 @@ fn the_documented_commands_work() {
         return;
     };
     let folder = files::folder();
-    let _server = NtpServer::start(&bench.tx.netns, SERVER, honest);
+    let _servers =
+        [SERVER, "10.9.0.1:1124"].map(|address| NtpServer::start(&bench.tx.netns, address, honest));
     for line in commands(Runner::Reference) {
         let words = line.split(' ').skip(2).map(|word| match word {
             "eth0" => bench.rx.name.clone(),
             "out.pcapng" => folder.path().join(word).display().to_string(),
-            _ => word.replace("192.0.2.123", "10.9.0.1"),
+            _ => word
+                .replace("192.0.2.123", "10.9.0.1")
+                .replace("192.0.2.124", "10.9.0.1:1124"),
         });
         let running = capture_both(&bench.rx.netns).with(words).ready();
         running.stop().success();

@@ -1,22 +1,27 @@
 //! The clocks that stamps are held against: the host's, or those of a reference.
 
-use super::plan::Capture;
 use tscap_clock::{
     Bracket, CrossTimestamp, FollowedBounds, HostClocks, MonoNs, Reference, StampSource,
 };
-use tscap_references::FollowedClocks;
+use tscap_references::{Followed, FollowedClocks};
 
+/// The clocks that stamps are held against.
 #[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant, reason = "there is one for each writer")]
-pub(super) enum Clocks {
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one for each thread that converts"
+)]
+pub enum Clocks {
+    /// This host's.
     Host(HostClocks),
+    /// Those of a reference.
     Followed(FollowedClocks),
 }
 
 impl Clocks {
-    /// As asked for, for stamps of `source`.
-    pub fn of(plan: &Capture, source: StampSource) -> Self {
-        match &plan.reference {
+    /// Those of the reference if there is one, else the host's, for stamps of `source`.
+    pub fn of(reference: Option<&Followed>, source: StampSource) -> Self {
+        match reference {
             Some(followed) => Self::Followed(FollowedClocks::new(followed)),
             None => Self::Host(HostClocks::new(source)),
         }

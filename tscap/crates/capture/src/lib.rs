@@ -12,6 +12,7 @@ pub mod check;
 mod clocks;
 mod commands;
 mod counter;
+mod counter_kind;
 mod event;
 mod expected_disturbance;
 mod files;
@@ -52,6 +53,7 @@ mod writers;
 mod writing;
 
 pub use check::FILE_CAPABILITIES;
+pub use clocks::Clocks;
 pub use counter::Counter;
 pub use event::Reporter;
 pub use event::{Event, Severity};
@@ -70,8 +72,7 @@ pub use running::Running;
 pub use state::{Account, Progress, Ready, ReadyInterface, ReadyWriter};
 pub use summary::{
     ClockSummary, CommandsSummary, DirectionSummary, DiskSummary, FilesSummary, FilterSummary,
-    HardwareSummary, InterfaceSummary, PrioritySummary, ReferenceSummary, Stop, Summary,
-    WriterSummary,
+    HardwareSummary, InterfaceSummary, PrioritySummary, Stop, Summary, WriterSummary,
 };
 
 /// The examples of README.md are tests.

@@ -4,6 +4,7 @@
 use tscap_common::hook::{ClockDomain, Hook};
 
 use super::check::Machine;
+use super::counter_kind;
 use super::event::Reporter;
 use super::plan::{Capture, ClockChoice};
 use tscap_base::failure::Failure;
@@ -153,7 +154,10 @@ pub fn kfunc_of(path: StampPath, files: &KernelFiles) -> Result<Option<Kfunc>, F
     match path {
         StampPath::Ktime | StampPath::Tai | StampPath::Tsc(TscPath::Perf) => Ok(None),
         StampPath::Tsc(kfunc) => match Kfunc::find(kfunc, files) {
-            Ok(kfunc) => Ok(Some(kfunc)),
+            Ok(kfunc) => {
+                counter_kind::check(&kfunc)?;
+                Ok(Some(kfunc))
+            }
             Err(no) => Err(Failure::new(chain(&no)).hint(no.advice(Installed::find().is_packaged))),
         },
     }

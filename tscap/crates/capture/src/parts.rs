@@ -20,8 +20,9 @@ use super::writers::Writers;
 use tscap_base::failure::{Context as _, Failure};
 use tscap_clock::StampPath;
 use tscap_engine::{self as engine, CloseError};
-use tscap_file::accounting::{Direction, Observed};
+use tscap_file::accounting::{Direction, Observed, ReferenceStanding};
 use tscap_programs::hook::Loaded;
+use tscap_references::Followed;
 use tscap_utc::{DisruptionWatch, UtcReader};
 
 /// Programs, threads and files of a capture, and what was changed for it.
@@ -64,6 +65,12 @@ impl Parts {
                 None => utc.as_ref().and_then(|utc| utc.bound_ns),
             },
             utc: utc.clone(),
+            references: self
+                .plan
+                .reference
+                .as_ref()
+                .map(standings)
+                .unwrap_or_default(),
             off_cpu: off_cpu.map(|seen| seen[Direction::In]),
         });
         let observed: Vec<_> = observed.collect();
@@ -266,4 +273,14 @@ impl Parts {
                 .say(selected, scope, &failure, reporter),
         }
     }
+}
+
+/// What each reference is to the times.
+fn standings(followed: &Followed) -> Vec<ReferenceStanding> {
+    let members = followed.members().into_iter();
+    let standings = members.map(|it| ReferenceStanding {
+        name: it.name,
+        state: it.state.name().to_owned(),
+    });
+    standings.collect()
 }

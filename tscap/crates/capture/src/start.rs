@@ -80,7 +80,7 @@ impl Capture {
         loop {
             let stamping = load::load(self, machine, reporter)?;
             let source = stamping.path.source();
-            let mut clocks = Clocks::of(self, source);
+            let mut clocks = Clocks::of(self.reference.as_ref(), source);
             match first_brackets(source, &mut clocks).await {
                 Err(failure) if self.clock == ClockChoice::Auto && source == StampSource::Tsc => {
                     reporter.note(&format!("no stamps by the TSC: {}", failure.chain()));

@@ -5,12 +5,13 @@ use std::time::Duration;
 use super::parts::Parts;
 use super::summary::{
     ClockSummary, DirectionSummary, DiskSummary, FilterSummary, InterfaceSummary, PrioritySummary,
-    ReferenceSummary, Stop, Summary, WriterSummary,
+    Stop, Summary, WriterSummary,
 };
 use super::writers::{self, Writers};
 use tscap_clock::{ReferenceBounds, Tracker};
 use tscap_engine::{Delays, Finished};
 use tscap_file::accounting::{Directed, Direction, Observed, StampOrder, Totals};
+use tscap_references::ReferenceSummary;
 
 impl Parts {
     pub fn summarise(

@@ -2,13 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use tscap_clock::{CounterReport, ReferenceBounds, Segment};
+use tscap_clock::{CounterReport, Segment};
 use tscap_engine::DelaySummary;
 use tscap_file::accounting::{Direction, InterfaceFrames, Outcomes, StampOrder, Totals};
 use tscap_file::pcapng::{HardwareOption, HardwareStatistics};
 use tscap_filter::Filter;
-use tscap_references::Followed;
-use tscap_time::tsc;
+use tscap_references::ReferenceSummary;
 use tscap_utc::UtcBounds;
 
 /// Why the capture ended.
@@ -269,42 +268,6 @@ pub struct ClockSummary {
     /// How often the bound was raised for what interrupted readings may hide.
     #[serde(default)]
     pub bound_raised: u64,
-}
-
-/// The reference that the times are of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReferenceSummary {
-    /// "ntp:" and a server, or the path of a device.
-    pub name: String,
-    /// Greatest error of the times' clock against it, and its own against UTC.
-    #[serde(flatten)]
-    pub bounds: ReferenceBounds,
-    /// Greatest error of that clock against it at the end, ns: `bound_ns` is that of the whole
-    /// capture, and mostly of its first seconds.
-    pub bound_at_end_ns: u64,
-    /// Greatest error of a stamp against UTC, ns: `host_bound_ns` and both of these; null if the
-    /// reference does not say how far it is off.
-    pub stamp_utc_bound_ns: Option<u64>,
-    /// Since the latest time of it that was used, at the end, ns: for so long it is carried on.
-    pub age_ns: u64,
-    /// How far the host's CLOCK_REALTIME was ahead of it at the end, ns.
-    pub host_ahead_ns: i64,
-}
-
-impl ReferenceSummary {
-    pub(super) fn of(followed: &Followed, bounds: ReferenceBounds, host_bound_ns: u64) -> Self {
-        let (known, now) = (followed.known(), tsc::read());
-        let age = now.0.saturating_sub(known.used_at.0);
-        let age_ns = known.rate.duration_ns(age);
-        Self {
-            name: followed.name().to_owned(),
-            bounds,
-            bound_at_end_ns: known.bounds_at(now).bound_ns,
-            stamp_utc_bound_ns: bounds.utc_ns().map(|it| it.saturating_add(host_bound_ns)),
-            age_ns,
-            host_ahead_ns: known.host_ahead_ns,
-        }
-    }
 }
 
 /// The filter.

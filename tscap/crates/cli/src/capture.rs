@@ -12,7 +12,7 @@ use tscap_common::ring::{MAX_RING_BYTES, MIN_RING_BYTES, is_valid_ring_bytes};
 pub use self::plan::{CapturePlan, no_file};
 use super::filter::{FilterArgs, ShowFilterArgs};
 use super::foreign::{ANSWERED, ForeignArgs, OfCapture};
-use super::reference::{ReferenceChoice, reference};
+use super::reference::ReferenceArgs;
 use super::rotation::RotationArgs;
 use super::stamp_clock::StampClock;
 use super::units;
@@ -148,16 +148,8 @@ pub struct CaptureArgs {
     #[arg(long, value_enum, default_value_t, value_name = "CLOCK")]
     clock: StampClock,
 
-    /// Take the times of the file from an NTP server (ntp:HOST, ntp:HOST:PORT), from those that
-    /// this host's own daemon asks through -i (ntp:passive), or from a PTP hardware clock
-    /// (/dev/ptp0), and not from the host's clock
-    ///
-    /// The host's clock is neither used nor changed, and whoever sets it does not move the
-    /// times. Frames are stamped with the TSC. The capture begins once the reference has told its
-    /// time; a reference that falls silent is carried on with a growing bound. A server is asked
-    /// every 16 s, or as ntp:HOST,poll=8s says; every 8 s at most if it is not on this machine.
-    #[arg(long, value_name = "ntp:HOST[,poll=TIME]|ntp:passive|DEVICE", value_parser = reference)]
-    reference: Option<ReferenceChoice>,
+    #[command(flatten)]
+    reference: ReferenceArgs,
 
     /// Which frames to take: received or sent ones, or both
     ///

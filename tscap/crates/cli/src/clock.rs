@@ -140,8 +140,10 @@ impl ClockArgs {
                 "-i goes with --reference ntp:HOST, --reference ntp:passive or --audit-server",
             ));
         }
-        let reference = plan_of(self.reference, self.interface.as_deref());
-        let reference = reference.map_err(|NoInterface| {
+        let reference = self
+            .reference
+            .map(|it| plan_of(it, self.interface.as_deref()));
+        let reference = reference.transpose().map_err(|NoInterface| {
             unfit(
                 "--reference ntp:passive needs -i: the interface through which the host's daemon \
                  asks its servers",

@@ -12,12 +12,14 @@ use super::filter::FilterArgs;
 pub use peers::{PeerName, ReflectorPlan, SessionsPlan};
 
 use super::output::OutputArgs;
+use super::reference::ReferenceArgs;
 use super::scope::ScopeArgs;
 use super::{Cli, FilterSource, Plan, ResultOutput, Verbosity, units};
 use tscap_capture::ClockChoice;
 use tscap_delay::live::{LivePlan, MeasuredPath, OutPoint};
 use tscap_delay::schema::Match;
 use tscap_network::namespaces::Target;
+use tscap_sources::reference::ReferencePlan;
 
 /// Packets that are remembered at a time, by default.
 const CAPACITY: usize = 1 << 20;
@@ -68,7 +70,7 @@ pub struct DelayArgs {
     /// Read a capture in the place of interfaces that work now: one that has both
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "mirror", "both", "load", "parallel", "namespace", "peer_netns", "pcapng", "count",
-        "duration", "ring_size",
+        "duration", "ring_size", "reference",
     ])]
     file: Option<PathBuf>,
 
@@ -93,6 +95,9 @@ pub struct DelayArgs {
     /// Clock of the stamps; times of CLOCK_TAI can be set, and are no delays
     #[arg(long, value_enum, value_name = "CLOCK", default_value_t)]
     clock: DelayClock,
+
+    #[command(flatten)]
+    reference: ReferenceArgs,
 
     /// Ring of each CPU (default: as for a capture)
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
@@ -217,6 +222,8 @@ pub struct DelayPlan {
     pub sessions: Option<SessionsPlan>,
     /// Measure only the packets that match.
     pub filter: Option<FilterSource>,
+    /// Whose time the times are; none for the host's.
+    pub references: Vec<ReferencePlan>,
     /// Longest time to measure.
     pub duration: Option<Duration>,
     /// CPUs to load.
@@ -259,6 +266,17 @@ impl DelayArgs {
             // Which interface it is follows from the way to the peer.
             _ => MeasuredPath::RoundTrip(String::new()),
         };
+        let namespace = self.scope.target();
+        // The host's daemon has an interface in this process's own namespace.
+        let asks_through = match &course {
+            MeasuredPath::Reflected(interface) | MeasuredPath::RoundTrip(interface) => {
+                Some(interface.as_str())
+            }
+            MeasuredPath::Through { .. } | MeasuredPath::Mirrored { .. } => None,
+        };
+        let clock = self.reference.clock(self.clock.choice())?;
+        let asks_through = asks_through.filter(|_| namespace.is_none());
+        let references = self.reference.plans(asks_through)?;
         let sessions = (!self.peers.to.is_empty()).then(|| self.peers.sessions());
         let sessions = sessions.transpose().map_err(|what| conflict(&what))?;
         if self.window.is_zero() {
@@ -290,13 +308,14 @@ impl DelayArgs {
         };
         let live = LivePlan {
             course,
-            namespace: self.scope.target(),
+            namespace,
             peer_namespace: self.peer_netns.map(Target::Netns),
             out_point: self.out_point,
             matched_by,
             window: self.window,
             capacity: self.max_packets,
-            clock: self.clock.choice(),
+            clock,
+            reference: None,
             filter: None,
             ring_bytes: self.ring_size,
             keeps_packets: self.pcapng.is_some(),
@@ -307,6 +326,7 @@ impl DelayArgs {
             file: self.file,
             sessions,
             filter,
+            references,
             duration: self.duration,
             load: self.load,
             parallel: self.parallel,
@@ -328,9 +348,12 @@ impl DelayArgs {
                  stop",
             ));
         }
-        let clock = self.clock.choice();
+        let clock = self.reference.clock(self.clock.choice())?;
         let ends = (self.duration, self.output.json);
         let namespace = self.scope.target();
+        let asks_through = namespace.is_none().then_some(interface.as_str());
+        let references = self.reference.plans(asks_through)?;
+        let clock = (clock, references);
         let plan = self.peers.reflector(interface, namespace, clock, ends);
         Ok(Plan::Reflect(Box::new(plan)))
     }

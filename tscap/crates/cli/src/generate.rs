@@ -7,7 +7,9 @@ use clap::error::ErrorKind;
 use clap::{ArgGroup, Args, CommandFactory, ValueEnum};
 use tscap_common::stream::MOST_FLOWS;
 
+use super::reference::ReferenceArgs;
 use super::{Cli, Plan, Verbosity, units};
+use tscap_sources::reference::ReferencePlan;
 use tscap_traffic::generator::{
     DISCARD, Layout, LineRate, Network, Pacing, Pattern, Period, Rate, Step,
 };
@@ -114,6 +116,9 @@ pub struct GenArgs {
     #[arg(long, value_enum, default_value_t, value_name = "HOW")]
     sender: SenderChoice,
 
+    #[command(flatten)]
+    reference: ReferenceArgs,
+
     /// CPU to send from [default: the first one allowed]
     #[arg(long, value_name = "CPU", value_parser = units::cpu)]
     cpu: Option<u32>,
@@ -126,7 +131,7 @@ pub struct GenArgs {
     /// Answer UDP packets rather than send: a program in user space that gives each back
     /// to its sender unchanged, on all addresses (--ipv6: those of IPv6)
     #[arg(long, conflicts_with_all = ["interface", "size", "line_rate", "bulks", "flows", "vlan",
-          "src", "dst", "dst_port", "src_mac", "dst_mac", "sender", "yes_send_here"])]
+          "src", "dst", "dst_port", "src_mac", "dst_mac", "sender", "reference", "yes_send_here"])]
     echo: bool,
 
     /// UDP port that --echo answers on [default: 9, as of --dst-port]
@@ -196,6 +201,8 @@ pub struct GenPlan {
     pub sender: SenderChoice,
     /// Whether frames at a rate are handed on together.
     pub in_bulks: bool,
+    /// What the host's clocks, which stamp, are compared with; none for nothing.
+    pub references: Vec<ReferencePlan>,
     /// CPU to send from.
     pub cpu: Option<u32>,
     /// Any interface will do.
@@ -265,6 +272,7 @@ impl GenArgs {
             (true, _) => SenderChoice::Native,
             (false, sender) => sender,
         };
+        let references = self.reference.plans(self.interface.as_deref())?;
         Ok(Plan::Generate(Box::new(GenPlan {
             interface: self.interface.unwrap_or_default(),
             steps,
@@ -276,6 +284,7 @@ impl GenArgs {
             destination_mac: self.dst_mac.unwrap_or(NOBODY).0,
             sender,
             in_bulks: self.bulks,
+            references,
             cpu: self.cpu,
             anywhere: self.yes_send_here,
             is_beyond_tests: self.yes_send_here

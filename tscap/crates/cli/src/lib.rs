@@ -246,7 +246,7 @@ impl Cli {
             Command::Merge(args) => args.into_plan(),
             Command::Qos(args) => args.into_plan(),
             Command::Report(args) => args.into_plan(),
-            Command::Stamp(args) => Ok(args.into_plan()),
+            Command::Stamp(args) => args.into_plan(),
             Command::Restore => Ok(Plan::Restore),
         }
     }

@@ -10,6 +10,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, ValueEnum};
 
 use super::output::OutputArgs;
+use super::reference::ReferenceArgs;
 use super::scope::ScopeArgs;
 use super::{Cli, FilterSource, Plan, ResultOutput, Verbosity, units};
 use tscap_capture::{ClockChoice, DirectionChoice};
@@ -17,6 +18,7 @@ use tscap_flows::schema::{FlowBy, SortOrder};
 use tscap_flows::{ClockRates, FlowOptions, VoiceOptions};
 use tscap_network::namespaces::Target;
 use tscap_programs::hook::Layer;
+use tscap_sources::reference::ReferencePlan;
 use tscap_statistics::Codec;
 
 pub use layers::LayersPlan;
@@ -120,6 +122,9 @@ pub struct QosArgs {
     )]
     clock: QosClock,
 
+    #[command(flatten)]
+    reference: ReferenceArgs,
+
     /// Tell how long received packets are between these layers of the network stack instead,
     /// such as xdp,tcx,pre,local-in,cgroup,app
     #[arg(
@@ -128,7 +133,7 @@ pub struct QosArgs {
         value_name = "LAYERS",
         value_delimiter = ',',
         requires = "interface",
-        conflicts_with_all = ["direction", "clock", "count", "rtp_clock", "sort", "voice_codec", "voice_delay"]
+        conflicts_with_all = ["direction", "clock", "reference", "count", "rtp_clock", "sort", "voice_codec", "voice_delay"]
     )]
     layers: Vec<Layer>,
 
@@ -163,12 +168,13 @@ pub struct QosArgs {
 }
 
 /// What is asked of interfaces only.
-const LIVE: [&str; 9] = [
+const LIVE: [&str; 10] = [
     "interface",
     "layers",
     "cgroup",
     "direction",
     "clock",
+    "reference",
     "namespace",
     "ring_size",
     "duration",
@@ -233,6 +239,8 @@ pub struct AskedInterfaces {
     pub direction: DirectionChoice,
     /// The clock of the stamps.
     pub clock: ClockChoice,
+    /// Whose time the times are; none for the host's.
+    pub references: Vec<ReferencePlan>,
     /// Ring of each CPU, bytes.
     pub ring_bytes: Option<usize>,
     /// Longest time to measure.
@@ -253,17 +261,28 @@ impl QosArgs {
             let what = "--netns, --container and --pod are of interfaces: give -i INTERFACE";
             return Err(Cli::command().error(ErrorKind::MissingRequiredArgument, what));
         }
+        if self.reference.is_given() && self.interface.is_empty() {
+            let what = "--reference is for stamps that are taken now: give -i INTERFACE";
+            return Err(Cli::command().error(ErrorKind::MissingRequiredArgument, what));
+        }
+        let clock = self.reference.clock(match self.clock {
+            QosClock::Auto => ClockChoice::Auto,
+            QosClock::Ktime => ClockChoice::Ktime,
+            QosClock::Tsc => ClockChoice::Tsc,
+        })?;
+        let only = match &self.interface[..] {
+            [only] if namespace.is_none() => Some(only.as_str()),
+            _ => None,
+        };
+        let references = self.reference.plans(only)?;
         let source = match self.read {
             Some(file) => QosSource::File(file),
             None if !self.interface.is_empty() => QosSource::Interfaces(AskedInterfaces {
                 interfaces: self.interface,
                 namespace,
                 direction: self.direction,
-                clock: match self.clock {
-                    QosClock::Auto => ClockChoice::Auto,
-                    QosClock::Ktime => ClockChoice::Ktime,
-                    QosClock::Tsc => ClockChoice::Tsc,
-                },
+                clock,
+                references,
                 ring_bytes: self.ring_size,
                 duration: self.duration,
                 count: self.count,

@@ -1,9 +1,13 @@
-//! `--reference` of `tscap clock` and `tscap capture`.
+//! `--reference`.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::units;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _};
+
+use super::{Cli, units};
+use tscap_capture::{BY_TSC, ClockChoice};
 use tscap_references::ntp::{self, LONGEST_POLL};
 use tscap_sources::ntp::{NtpPlan, ServerName};
 use tscap_sources::reference::ReferencePlan;
@@ -73,26 +77,93 @@ fn poll(text: &str) -> Result<Duration, String> {
 /// The shortest time between two requests.
 const SHORTEST: Duration = Duration::from_millis(100);
 
+/// `--reference` of the commands whose stamps can be by one.
+#[derive(Debug, Default, Args)]
+pub(super) struct ReferenceArgs {
+    /// Take the times from an NTP server (ntp:HOST), from the servers that the host's daemon
+    /// asks through the interface (ntp:passive), or from a PTP hardware clock (/dev/ptp0), and not
+    /// from the host's clock; more than once for several
+    ///
+    /// The host's clock is neither used nor changed, and whoever sets it does not move the
+    /// times. Stamps are those of the TSC. It begins once the reference has told its time; a
+    /// reference that falls silent is carried on with a growing bound. A server is asked every
+    /// 16 s, or as ntp:HOST,poll=8s says; every 8 s at most if it is not on this machine.
+    ///
+    /// Several references are compared: the bound holds as long as fewer than half of those that
+    /// answer are wrong, and one that contradicts the others is named. If one falls silent, another
+    /// takes over. tscap gen stamps by the host's clocks all the same, and tells how far they are
+    /// off.
+    #[arg(long, value_name = "ntp:HOST[,poll=TIME]|ntp:passive|DEVICE", value_parser = reference)]
+    reference: Vec<ReferenceChoice>,
+}
+
+impl ReferenceArgs {
+    /// Whether there is one.
+    pub fn is_given(&self) -> bool {
+        !self.reference.is_empty()
+    }
+
+    /// The clock of the stamps: that of times by a reference is the TSC.
+    ///
+    /// # Errors
+    /// If another one was asked for.
+    pub fn clock(&self, asked: ClockChoice) -> Result<ClockChoice, clap::Error> {
+        match asked {
+            _ if self.reference.is_empty() => Ok(asked),
+            ClockChoice::Auto | ClockChoice::Tsc => Ok(ClockChoice::Tsc),
+            _ => Err(conflict(BY_TSC)),
+        }
+    }
+
+    /// The references, none for the host's clock. A passive one goes by the exchanges at
+    /// `interface`, where there is one of this process's own network namespace.
+    ///
+    /// # Errors
+    /// If a passive one has none.
+    pub fn plans(self, interface: Option<&str>) -> Result<Vec<ReferencePlan>, clap::Error> {
+        let passive = interface.filter(|it| is_name(it));
+        let plans = self.reference.into_iter().map(|choice| match choice {
+            ReferenceChoice::Passive => plan_of(ReferenceChoice::Passive, passive),
+            choice => plan_of(choice, None),
+        });
+        let plans: Result<_, NoInterface> = plans.collect();
+        plans.map_err(|NoInterface| {
+            conflict(
+                "--reference ntp:passive takes one interface, by name and in tscap's own network \
+                 namespace: that through which the host's daemon asks its servers",
+            )
+        })
+    }
+}
+
+fn conflict(what: &str) -> clap::Error {
+    Cli::command().error(ErrorKind::ArgumentConflict, what)
+}
+
+/// Whether it is the name of one interface.
+fn is_name(interface: &str) -> bool {
+    !interface.is_empty() && interface != "any" && !interface.contains(['*', '?', '['])
+}
+
 /// Whose exchanges are to be followed needs an interface.
 pub(super) struct NoInterface;
 
 /// The reference that was asked for, with `interface` for its packets.
 pub(super) fn plan_of(
-    choice: Option<ReferenceChoice>,
+    choice: ReferenceChoice,
     interface: Option<&str>,
-) -> Result<Option<ReferencePlan>, NoInterface> {
+) -> Result<ReferencePlan, NoInterface> {
     let interface = interface.map(str::to_owned);
     Ok(match choice {
-        None => None,
-        Some(ReferenceChoice::Device(device)) => Some(ReferencePlan::Device(device)),
-        Some(ReferenceChoice::Server { name, poll }) => Some(ReferencePlan::Ntp(NtpPlan::Ask {
+        ReferenceChoice::Device(device) => ReferencePlan::Device(device),
+        ReferenceChoice::Server { name, poll } => ReferencePlan::Ntp(NtpPlan::Ask {
             server: name,
             poll,
             interface,
-        })),
-        Some(ReferenceChoice::Passive) => {
+        }),
+        ReferenceChoice::Passive => {
             let interface = interface.ok_or(NoInterface)?;
-            Some(ReferencePlan::Ntp(NtpPlan::Passive { interface }))
+            ReferencePlan::Ntp(NtpPlan::Passive { interface })
         }
     })
 }

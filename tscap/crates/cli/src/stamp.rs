@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::reference::ReferenceArgs;
 use super::scope::ScopeArgs;
 use super::stamp_clock::StampClock;
 use super::{Plan, units};
+use tscap_sources::reference::ReferencePlan;
 use tscap_sources::stamping::{End, SendTimes, Stamping};
 
 /// Give other programs tscap's receive times
@@ -38,6 +40,9 @@ pub struct StampArgs {
     /// Clock to stamp frames with
     #[arg(long, value_enum, default_value_t, value_name = "CLOCK")]
     clock: StampClock,
+
+    #[command(flatten)]
+    reference: ReferenceArgs,
 
     /// Write the send time and its Error Estimate into unauthenticated test packets of STAMP
     /// (RFC 8762) and TWAMP Light that this host sends from or to these UDP ports, at most 16
@@ -82,6 +87,8 @@ impl FromStr for Ports {
 pub struct StampPlan {
     /// Where, and by which clock.
     pub stamping: Stamping,
+    /// Whose time the times are; none for the host's.
+    pub references: Vec<ReferencePlan>,
     /// Longest time to run.
     pub duration: Option<Duration>,
     /// Whether to say it in JSON.
@@ -89,18 +96,24 @@ pub struct StampPlan {
 }
 
 impl StampArgs {
-    pub(super) fn into_plan(self) -> Plan {
-        Plan::Stamp(StampPlan {
+    pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
+        let namespace = self.scope.target();
+        let clock = self.reference.clock(self.clock.clock)?;
+        let only = namespace.is_none().then_some(self.interface.as_str());
+        let references = self.reference.plans(only)?;
+        Ok(Plan::Stamp(StampPlan {
             stamping: Stamping {
                 interface: self.interface,
-                namespace: self.scope.target(),
-                clock: self.clock.clock,
+                namespace,
+                clock,
                 tsc_path: self.clock.path,
+                reference: None,
                 send_times: self.send_times.map_or_else(SendTimes::default, |it| it.0),
             },
+            references,
             duration: self.duration,
             json: self.json,
-        })
+        }))
     }
 }
 
@@ -125,8 +138,10 @@ mod tests {
                 namespace: None,
                 clock: ClockChoice::Tsc,
                 tsc_path: Some(TscPath::Perf),
+                reference: None,
                 send_times: SendTimes::default(),
             },
+            references: Vec::new(),
             duration: Some(Duration::from_secs(2)),
             json: false,
         };

@@ -38,3 +38,10 @@ pub struct FollowedBounds {
     /// How much more it is if the reference was set and is not believed yet, ns.
     pub doubt_ns: u64,
 }
+
+impl FollowedBounds {
+    /// Against UTC, ns, whether the reference was set or not.
+    pub fn utc_ns(self) -> Option<u64> {
+        Some(self.bounds.utc_ns()?.saturating_add(self.doubt_ns))
+    }
+}

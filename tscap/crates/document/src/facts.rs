@@ -41,13 +41,15 @@ pub fn facts(about: &Envelope, method: String) -> Table {
             },
         ),
         ("method", method),
+        ("times by", times_by(about)),
         ("ran", ran(about)),
         ("tscap", about.tscap.clone()),
         ("command", command(&about.command)),
     ];
     // Counters are of no interface, and nothing may bound the clock.
-    let is_of_it =
-        |name: &str, fact: &str| !(fact.is_empty() && ["interface", "off UTC"].contains(&name));
+    let is_of_it = |name: &str, fact: &str| {
+        !(fact.is_empty() && ["interface", "off UTC", "times by"].contains(&name))
+    };
     let facts = facts
         .into_iter()
         .filter(|(name, fact)| is_of_it(name, fact));
@@ -85,6 +87,14 @@ fn of_capture(about: &Envelope, captured: &[Origin], method: String) -> Table {
     ];
     let rows = facts.map(|(name, fact)| vec![name.to_owned(), fact]);
     Table::figures("", &[], rows.into()).words(&[0, 1])
+}
+
+/// The reference of the times, in a sentence; several also each in one.
+fn times_by(about: &Envelope) -> String {
+    let reference = about.reference.iter();
+    let said = reference.flat_map(|it| std::iter::once(it.sentence()).chain(it.each()));
+    let said: Vec<_> = said.map(|it| escaped(&it).to_string()).collect();
+    said.join("; ")
 }
 
 fn ran(about: &Envelope) -> String {

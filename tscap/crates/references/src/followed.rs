@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use nix::time::ClockId;
 
+use crate::ReferenceMember;
 use crate::peer::share_up;
 use tscap_base::kernel_files::KernelFiles;
 use tscap_clock::{
@@ -75,6 +76,7 @@ pub struct Followed {
     name: Arc<str>,
     id: Option<Arc<str>>,
     known: Arc<Mutex<Known>>,
+    members: Arc<Mutex<Vec<ReferenceMember>>>,
 }
 
 impl Followed {
@@ -84,6 +86,7 @@ impl Followed {
             name: name.into(),
             id: process::new_id(&KernelFiles::live()).ok().map(Into::into),
             known: Arc::new(Mutex::new(known)),
+            members: Arc::default(),
         }
     }
 
@@ -101,6 +104,18 @@ impl Followed {
     pub fn publish(&self, known: Known) {
         let mut shared = self.known.lock().unwrap_or_else(|it| it.into_inner());
         *shared = known;
+    }
+
+    /// Says what each reference is now.
+    pub fn publish_members(&self, members: Vec<ReferenceMember>) {
+        let mut shared = self.members.lock().unwrap_or_else(|it| it.into_inner());
+        *shared = members;
+    }
+
+    /// What each reference was last.
+    pub fn members(&self) -> Vec<ReferenceMember> {
+        let shared = self.members.lock().unwrap_or_else(|it| it.into_inner());
+        shared.clone()
     }
 
     /// What was known last.
@@ -166,7 +181,7 @@ impl Piece {
 
 /// The clock that follows, without the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Steered {
+pub(crate) struct Steered {
     piece: Piece,
     /// What it goes by.
     known: Known,
@@ -175,7 +190,7 @@ struct Steered {
 }
 
 impl Steered {
-    fn new(known: Known, at: TscCycles, mono: MonoNs) -> Self {
+    pub(crate) fn new(known: Known, at: TscCycles, mono: MonoNs) -> Self {
         let real = known.real_at(at);
         Self {
             piece: Piece {
@@ -190,7 +205,7 @@ impl Steered {
 
     /// Goes by what is known now, from a reading on. Gives how far the clock was off until then,
     /// where that shows only now.
-    fn steer(&mut self, known: Known, at: TscCycles) -> Option<ReferenceBounds> {
+    pub(crate) fn steer(&mut self, known: Known, at: TscCycles) -> Option<ReferenceBounds> {
         let is_doubt_alone = Known {
             doubt_ns: self.known.doubt_ns,
             ..known
@@ -269,6 +284,11 @@ impl Steered {
         };
     }
 
+    /// What it shows.
+    pub(crate) fn real_at(&self, at: TscCycles) -> RealNs {
+        self.piece.at(at)
+    }
+
     fn mono_at(&self, at: TscCycles) -> MonoNs {
         MonoNs(self.piece.at(at).0.wrapping_add_signed(-self.offset_ns))
     }
@@ -287,7 +307,7 @@ impl Steered {
         }
     }
 
-    fn bounds_at(&self, at: TscCycles) -> ReferenceBounds {
+    pub(crate) fn bounds_at(&self, at: TscCycles) -> ReferenceBounds {
         let bounds = self.known.bounds_at(at);
         let off_ns = self.known.real_at(at).0.abs_diff(self.piece.at(at).0);
         ReferenceBounds {
@@ -340,7 +360,7 @@ impl FollowedClocks {
         let counted_ns = at.0.checked_sub(before.0).map(|it| rate.duration_ns(it));
         let is_off = |ns: u64| ns.abs_diff(gone_ns) > JUMP_NS + gone_ns / 8;
         if counted_ns.is_none_or(is_off) {
-            let real = self.steered.piece.at(before);
+            let real = self.steered.real_at(before);
             self.steered.jump(real, gone_ns, at);
             self.adrift = Some(self.steered.known.turn);
         }

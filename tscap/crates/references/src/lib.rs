@@ -2,6 +2,7 @@
 //! of them, and the log that a clock's readings are kept in.
 
 mod clock_error;
+mod combined;
 mod counter_trend;
 mod device_drift;
 mod followed;
@@ -10,14 +11,17 @@ mod nic;
 pub mod ntp;
 mod peer;
 mod phc;
+mod summary;
 
 pub use clock_error::{ClockError, Look, clock_error};
+pub use combined::{Combined, Consensus, Vote};
 pub use counter_trend::{CounterTrend, Point, Sighting, sight};
 pub use device_drift::{DeviceDrift, known_by, stamp_one_second_later};
 pub use followed::{Followed, FollowedClocks, Known};
 pub use nic::{NicClock, NicConversion, NicReading};
 pub use peer::{PeerClock, PeerVerdict};
 pub use phc::{PhcBase, PhcClock, PhcOutcome, PhcSighting, PhcStatus};
+pub use summary::{ReferenceMember, ReferenceReport, ReferenceState, ReferenceSummary};
 
 /// The examples of README.md are tests.
 #[cfg(doctest)]

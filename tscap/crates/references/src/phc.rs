@@ -84,7 +84,7 @@ pub struct PhcStatus {
     /// How far CLOCK_REALTIME is ahead of it, ns; CLOCK_TAI where it counts TAI.
     pub host_ahead_ns: i64,
     /// Greatest error of that, of both clocks; it grows while the device can't be
-    /// read.
+    /// read, and has the distance of a reading that is not believed yet.
     pub bound_ns: u64,
     /// How much faster than the device the host's clock runs, by p̂ of each, parts per
     /// billion.
@@ -229,7 +229,9 @@ impl PhcClock {
             phc: PhcNs(there.real.0),
             base,
             host_ahead_ns: ahead.saturating_add(offset_s * NS_PER_S),
-            bound_ns: (here.bound_ns.max(counter.bound_ns())).saturating_add(there.bound_ns),
+            bound_ns: (here.bound_ns.max(counter.bound_ns()))
+                .saturating_add(there.bound_ns)
+                .saturating_add(self.doubt_ns),
             host_rate_ppb: counter.rate().ppb_from(model.rate()),
             rate_bound_ppb: counter.rate_bound_ppb() + model.rate_bound_ppb() + 1,
             least_width_ns: model.least_width_ns(),

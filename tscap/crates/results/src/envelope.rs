@@ -6,6 +6,7 @@ use crate::machine::Machine;
 use tscap_base::text::escaped::escaped;
 use tscap_clock::RealNs;
 use tscap_file::pcapng::Origin;
+use tscap_references::ReferenceSummary;
 
 /// What a saved object is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +52,9 @@ pub struct Envelope {
     /// Of a capture file: where it was captured, as its sections say, each answer once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub captured: Option<Vec<Origin>>,
+    /// The reference that the times were by, or that was followed beside the host's clocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ReferenceSummary>,
 }
 
 impl Envelope {
@@ -84,6 +88,8 @@ pub struct Circumstances {
     pub machine: Machine,
     /// Where the capture was made that is analysed.
     pub captured: Option<Vec<Origin>>,
+    /// The reference of the times.
+    pub reference: Option<ReferenceSummary>,
 }
 
 impl Circumstances {
@@ -118,6 +124,7 @@ impl Circumstances {
             partial,
             machine: self.machine,
             captured: self.captured,
+            reference: self.reference,
         }
     }
 }

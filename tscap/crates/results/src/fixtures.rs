@@ -11,6 +11,7 @@ pub fn about(command: &str) -> Circumstances {
         seconds: 12.5,
         machine: machine(),
         captured: None,
+        reference: None,
     }
 }
 

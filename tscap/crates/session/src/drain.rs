@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
 use tscap_base::failure::{Context as _, Failure};
-use tscap_clock::{CrossTimestamp, HostClocks, MonoNs, Observation, RawStamp, Tracker};
+use tscap_capture::Clocks;
+use tscap_clock::{CrossTimestamp, MonoNs, Observation, RawStamp, Reference, Tracker};
 use tscap_engine::{Idle, Recalibration};
 use tscap_host::{affinity, caps};
 use tscap_programs::ring::{Consumer, CorruptBlock};
@@ -42,7 +43,7 @@ pub(super) struct Shared<T> {
 pub(super) struct Drain<S: Sink> {
     rings: Rings,
     records: S::Records,
-    clocks: Watched<HostClocks>,
+    clocks: Watched<Clocks>,
     tracker: Tracker,
     sink: S,
     shared: Arc<Shared<S::Latest>>,
@@ -68,9 +69,10 @@ pub(super) struct Worker<S: Sink> {
 impl<S: Sink> Drain<S> {
     pub fn new(
         consumers: Vec<Consumer>,
-        (clocks, tracker): (Watched<HostClocks>, Tracker),
+        (mut clocks, tracker): (Watched<Clocks>, Tracker),
         sink: S,
     ) -> Self {
+        let now: MonoNs = clocks.read();
         Self {
             records: S::Records::new(consumers.len()),
             rings: Rings {
@@ -89,7 +91,7 @@ impl<S: Sink> Drain<S> {
                 recalibrated: Mutex::default(),
                 latest: Mutex::default(),
             }),
-            next_report: MonoNs(MonoNs::now().0 + REPORT_EVERY_NS),
+            next_report: MonoNs(now.0 + REPORT_EVERY_NS),
             is_corrupt: false,
         }
     }
@@ -153,7 +155,7 @@ impl<S: Sink> Drain<S> {
     /// how full the fullest ring was, bytes, and the stamp of a time before the look at them.
     fn drain(&mut self, is_last: bool) -> (u64, RawStamp) {
         self.take_recalibration();
-        let before = MonoNs::now();
+        let before: MonoNs = self.clocks.read();
         let mut peak = 0;
         let rings = self.rings.heads.iter_mut().zip(&self.rings.consumers);
         for (head, consumer) in rings {
@@ -240,6 +242,10 @@ impl<S: Sink> Drain<S> {
         for change in jumped.into_iter().chain(stepped) {
             let warning = self.sink.clock_changed(change);
             self.warn(warning);
+        }
+        let followed = Reference::<CrossTimestamp>::followed(&mut self.clocks);
+        if let Some(bounds) = followed {
+            self.tracker.observe_reference(bounds);
         }
         self.tracker.look_at_raw(cross.mono[1], &mut self.clocks);
         cross

@@ -12,6 +12,7 @@ use tscap_file::accounting::Outcomes;
 use tscap_live::settings::SettingsGuard;
 use tscap_network::bpf::wait_for_running_programs;
 use tscap_programs::hook::{Loaded, Shares};
+use tscap_references::{Followed, ReferenceSummary};
 use tscap_utc::DisruptionWatch;
 
 use super::drain::{Drained, Worker};
@@ -83,6 +84,7 @@ pub struct Draining<S: Sink, P> {
     counter: Option<Counter>,
     /// Tells of disruptions of the stamps' counter, where the hypervisor does.
     disruptions: Option<DisruptionWatch>,
+    reference: Option<Followed>,
     checked: Instant,
     started: Instant,
 }
@@ -102,6 +104,8 @@ pub struct Ended<S, P> {
     pub loaded: Loaded,
     /// How the clock was read.
     pub path: StampPath,
+    /// The reference of the times, if they are not the host's.
+    pub reference: Option<ReferenceSummary>,
     /// What a reader must know of the figures.
     pub warnings: Vec<String>,
 }
@@ -111,7 +115,7 @@ impl<S: Sink, P: Points> Draining<S, P> {
         points: P,
         worker: Worker<S>,
         (loaded, path, counter): (Loaded, StampPath, Option<Counter>),
-        disruptions: Option<DisruptionWatch>,
+        (reference, disruptions): (Option<Followed>, Option<DisruptionWatch>),
     ) -> Self {
         Self {
             points,
@@ -120,6 +124,7 @@ impl<S: Sink, P: Points> Draining<S, P> {
             path,
             counter,
             disruptions,
+            reference,
             checked: Instant::now(),
             started: Instant::now(),
         }
@@ -138,7 +143,13 @@ impl<S: Sink, P: Points> Draining<S, P> {
     /// The clock of the stamps, for people.
     pub fn clock(&self) -> String {
         let path = self.path;
-        format!("clock {} by {}", path.source().name(), path.function())
+        let reference = self.reference.as_ref();
+        let reference = reference.map_or(String::new(), |it| format!(", times by {}", it.name()));
+        format!(
+            "clock {} by {}{reference}",
+            path.source().name(),
+            path.function()
+        )
     }
 
     /// As [`Live::give_up_privileges`].
@@ -212,6 +223,9 @@ impl<S: Sink, P: Points> Draining<S, P> {
         wait_for_running_programs().context("cannot wait for the programs to end")?;
         let (drained, warnings) = self.worker.end()?;
         let Drained { sink, tracker, end } = drained;
+        let bounds = self.reference.as_ref().zip(tracker.reference());
+        let reference =
+            bounds.map(|(of, bounds)| ReferenceSummary::of(of, bounds, tracker.host_bound_ns()));
         Ok(Ended {
             sink,
             tracker,
@@ -219,6 +233,7 @@ impl<S: Sink, P: Points> Draining<S, P> {
             points: self.points,
             loaded: self.loaded,
             path: self.path,
+            reference,
             warnings,
         })
     }

@@ -4,11 +4,12 @@ use aya::Ebpf;
 
 use tscap_base::failure::{Context as _, Failure};
 
-use tscap_capture::{ClockChoice, Counter, Stamping, check, first_brackets, paths};
-use tscap_clock::{HostClocks, StampPath, StampSource, Tracker, TscPath};
+use tscap_capture::{ClockChoice, Clocks, Counter, Stamping, check, first_brackets, paths};
+use tscap_clock::{StampPath, StampSource, Tracker, TscPath};
 use tscap_common::hook::ClockDomain;
 use tscap_host::perf::EventPriority;
 use tscap_host::system;
+use tscap_references::Followed;
 use tscap_time::tsc;
 
 /// The machine, as far as a measurement depends on it.
@@ -52,24 +53,28 @@ impl Machine {
 }
 
 /// Loads programs by the best path to the clock, and takes the first readings of it; by another
-/// clock where the TSC can't be read and nobody has asked for it. Gives what `load` gives, its
-/// path, and the better paths with the reasons why they are not taken.
+/// clock where the TSC can't be read and nobody has asked for it. The readings are of the
+/// `reference` if there is one, whose times take stamps of the TSC. Gives what `load` gives, its
+/// path, and the better paths with the reasons why they are not taken; and the clocks, which the
+/// readings that follow must be of.
 ///
 /// # Errors
 /// If they can't be loaded, or the clock can't be read.
 pub async fn read_clock<T>(
     (clock, tsc_path): (ClockChoice, Option<TscPath>),
     mut takes_tsc: bool,
+    reference: Option<&Followed>,
     mut load: impl FnMut(&[StampPath]) -> Result<Stamping<T>, Failure>,
-) -> Result<(Stamping<T>, Tracker), Failure> {
+) -> Result<(Stamping<T>, Clocks, Tracker), Failure> {
     loop {
         let stamping = load(&paths(clock, tsc_path, takes_tsc))?;
         let source = stamping.path.source();
-        match first_brackets(source, &mut HostClocks::new(source)).await {
+        let mut clocks = Clocks::of(reference, source);
+        match first_brackets(source, &mut clocks).await {
             Err(_) if clock == ClockChoice::Auto && source == StampSource::Tsc => {
                 takes_tsc = false;
             }
-            tracker => return Ok((stamping, tracker?)),
+            tracker => return Ok((stamping, clocks, tracker?)),
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use tscap_base::failure::Failure;
 use tscap_base::kernel_files::KernelFiles;
-use tscap_capture::{ClockChoice, Counter, Event, Reporter, check, first_of};
-use tscap_clock::{HostClocks, RawStamp, StampPath, Tracker, TscPath};
+use tscap_capture::{ClockChoice, Clocks, Counter, Event, Reporter, check, first_of};
+use tscap_clock::{RawStamp, StampPath, Tracker, TscPath};
 use tscap_common::key::KeyOf;
 use tscap_filter::Filter;
 use tscap_programs::hook::{KEY_PROGRAMS, Keys, LAYER_PROGRAMS, LoadOptions, Loaded, PROGRAMS};
 use tscap_programs::ring::Consumer;
+use tscap_references::Followed;
 use tscap_utc::{DisruptionWatch, Roots, Watched};
 
 use super::drain::Drain;
@@ -49,6 +50,9 @@ pub struct SessionPlan<'a> {
     pub clock: ClockChoice,
     /// By this path to the TSC only.
     pub tsc_path: Option<TscPath>,
+    /// The reference whose time the times are, which takes stamps of the TSC; `None` for the
+    /// host's clock.
+    pub reference: Option<&'a Followed>,
     /// Of all packets, those that match.
     pub filter: Option<&'a Filter>,
     /// Most interfaces that programs are told apart by.
@@ -64,7 +68,9 @@ pub struct Session {
     path: StampPath,
     counter: Option<Counter>,
     consumers: Vec<Consumer>,
+    clocks: Clocks,
     tracker: Tracker,
+    reference: Option<Followed>,
 }
 
 /// How a measurement begins.
@@ -140,7 +146,8 @@ impl Session {
         let files = KernelFiles::live();
         let load = |paths: &[StampPath]| first_of(paths, &options, &files);
         let clock = (plan.clock, plan.tsc_path);
-        let (stamping, mut tracker) = read_clock(clock, machine.takes_tsc, load).await?;
+        let read = read_clock(clock, machine.takes_tsc, plan.reference, load);
+        let (stamping, clocks, mut tracker) = read.await?;
         let (mut loaded, path) = (stamping.loaded, stamping.path);
         let counter = open_counter(path, &producers, loaded.object(), &mut tracker)?;
         let reporter = &mut Reporter::new(on_event);
@@ -156,7 +163,9 @@ impl Session {
             path,
             counter,
             consumers,
+            clocks,
             tracker,
+            reference: plan.reference.cloned(),
         })
     }
 
@@ -172,7 +181,7 @@ impl Session {
     ) -> Result<Draining<S, P>, Failure> {
         let (path, mut tracker) = (self.path, self.tracker);
         let disruptions = DisruptionWatch::open(&Roots::live().vmclock);
-        let mut clocks = Watched::new(HostClocks::new(path.source()), disruptions.clone());
+        let mut clocks = Watched::new(self.clocks, disruptions.clone());
         let (cross, _) = tracker.look(&mut clocks);
         let sink = sink(
             &points,
@@ -189,7 +198,7 @@ impl Session {
             points,
             worker,
             (self.loaded, path, self.counter),
-            disruptions,
+            (self.reference, disruptions),
         ))
     }
 }

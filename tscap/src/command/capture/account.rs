@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use tscap_base::text::numbers::{counted, grouped, signed, size, span};
 use tscap_capture::{
     ClockSummary, DirectionSummary, DiskSummary, FilesSummary, FilterSummary, InterfaceSummary,
-    Progress, ReferenceSummary, Summary,
+    Progress, Summary,
 };
 use tscap_clock::read_order;
 use tscap_file::accounting::Outcomes;
 use tscap_file::pcapng::HardwareStatistics;
 use tscap_host::cpu_list;
+use tscap_references::ReferenceSummary;
 use tscap_utc::UtcBounds;
 
 /// So many interfaces have a line; of more those with the most frames.
@@ -371,6 +372,7 @@ fn by_reference(reference: &ReferenceSummary, host_bound_ns: u64) -> Vec<String>
         "  this host's clock was {} ns ahead of it at the end, and is as it was",
         signed(reference.host_ahead_ns)
     ));
+    lines.extend(reference.each().into_iter().map(|it| format!("  {it}")));
     lines
 }
 

@@ -3,18 +3,17 @@
 mod account;
 mod console;
 mod fields;
-mod follow;
 mod reporters;
 mod short;
 mod view;
 
 use std::io::{self, IsTerminal as _};
 
-use self::follow::Following;
 use self::reporters::Reporters;
+use super::following::Following;
 use super::keys::Keys;
 use super::signals::{self, Signals};
-use super::{Exit, Failure, filter};
+use super::{Exit, Failure, filter, live};
 use tscap_capture::{Capture, Ended, Event, Running, Stop, Summary};
 use tscap_cli::{self as cli, CapturePlan, Verbosity};
 use tscap_host::service::Service;
@@ -96,19 +95,14 @@ async fn start(
     reporters: &mut Reporters<'_>,
 ) -> Result<(Running, Following), Failure> {
     let mut on_event = |event| reporters.report(&event);
-    let mut following = Following::start(plan.reference.as_ref(), &mut on_event).await?;
-    let capture = Capture {
-        reference: following.followed(),
-        ..capture.clone()
+    let work = async |reference, on_event: &mut dyn FnMut(Event)| {
+        let capture = Capture {
+            reference,
+            ..capture.clone()
+        };
+        capture.start(on_event).await
     };
-    let running = following
-        .beside(
-            async |on_event| capture.start(on_event).await,
-            &mut on_event,
-        )
-        .await?;
-    following.capture_began();
-    Ok((running, following))
+    live::start(&plan.references, work, &mut on_event).await
 }
 
 /// Tells what happens until there is a reason to end.

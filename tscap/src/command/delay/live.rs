@@ -2,12 +2,12 @@
 
 use super::{method, packets, table};
 use crate::command::console::Console;
-use crate::command::live::{give_up_privileges, judge, print_event, say_ready, watch};
+use crate::command::live::{self, give_up_privileges, judge, print_event, say_ready, watch};
 use crate::command::measuring::Start;
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure};
 use tscap_base::kernel_files::KernelFiles;
-use tscap_capture::interface;
+use tscap_capture::{Event, interface};
 use tscap_cli::{DelayPlan, LoadChoice, ParallelChoice};
 use tscap_delay::live::{LivePlan, LiveSecond, Running};
 use tscap_delay::schema::{Correction, Match, Measurement, Method, VERSION};
@@ -26,8 +26,15 @@ pub(super) async fn session(
     let console = Console::new(plan.output.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
     let mut on_event = |event| print_event(&mut console, event);
-    let mut running = tokio::select! {
-        running = live.start(&mut on_event) => running?,
+    let work = async |reference, on_event: &mut dyn FnMut(Event)| {
+        let live = LivePlan {
+            reference,
+            ..live.clone()
+        };
+        live.start(on_event).await
+    };
+    let (mut running, mut following) = tokio::select! {
+        started = live::start(&plan.references, work, &mut on_event) => started?,
         () = signals.next() => return Ok(None),
     };
     say_ready(&running, &mut console);
@@ -46,10 +53,13 @@ pub(super) async fn session(
         line += 1;
     };
     let duration = plan.duration;
-    let over = watch(duration, &mut running, &mut signals, &mut console, tell).await;
+    let heard = (&mut signals, &mut following);
+    let over = watch(duration, &mut running, heard, &mut console, tell).await;
     let load = load.map(PaperLoad::end);
     let parallel = parallel.map(ParallelTraffic::end);
-    let found = running.finish(signals.next()).await?;
+    let finish = async |_: &mut dyn FnMut(Event)| running.finish(signals.next()).await;
+    let mut on_event = |event| print_event(&mut console, event);
+    let found = following.beside(finish, &mut on_event).await?;
 
     let mut warnings = found.warnings.clone();
     let mut exit = judge(over, found.adds_up, &mut warnings);
@@ -74,6 +84,7 @@ pub(super) async fn session(
     };
     let interface = found.passages.first().map_or("-", |it| &it.entry.interface);
     let mut about = start.circumstances(&files, 0, interface);
+    about.reference = found.reference;
     if live.namespace.is_some() {
         // Another interface may have this name here.
         about.machine.driver.clear();

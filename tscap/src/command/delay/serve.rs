@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use super::key_file;
 use crate::command::console::Console;
-use crate::command::live::print_event;
+use crate::command::live::{self, print_event};
 use crate::command::signals::Signals;
 use crate::command::stamp::{InStep, watch};
 use crate::command::{Context as _, Exit, Failure};
 use tscap_base::text::numbers::{counted, grouped, span};
-use tscap_capture::Stop;
+use tscap_capture::{Event, Stop};
 use tscap_cli::{ReflectorPlan, Verbosity};
 use tscap_sources::stamping::{SendTimes, Stamping, Summary};
 use tscap_two_hosts::reflector::{Outcome, Policy, Rate};
@@ -61,6 +61,7 @@ fn serve_plan(plan: &ReflectorPlan) -> Result<ServePlan, Failure> {
             namespace: plan.namespace.clone(),
             clock: plan.clock,
             tsc_path: None,
+            reference: None,
             send_times: SendTimes::default(),
         },
         address: plan.address,
@@ -83,8 +84,13 @@ async fn session(plan: &ReflectorPlan, serve: &ServePlan) -> Result<Exit, Failur
     let console = Console::new(plan.json, true, Verbosity::Normal);
     let console = &mut console.context("cannot start a thread")?;
     let mut on_event = |event| print_event(console, event);
-    let mut serving = tokio::select! {
-        serving = serve.start(&mut on_event) => serving?,
+    let work = async |reference, on_event: &mut dyn FnMut(Event)| {
+        let mut serve = serve.clone();
+        serve.stamping.reference = reference;
+        serve.start(on_event).await
+    };
+    let (mut serving, mut following) = tokio::select! {
+        started = live::start(&plan.references, work, &mut on_event) => started?,
         () = signals.next() => return Ok(Exit::Success),
     };
     signals.give_up_capabilities();
@@ -92,9 +98,11 @@ async fn session(plan: &ReflectorPlan, serve: &ServePlan) -> Result<Exit, Failur
     serving.give_up_privileges(&mut |event| print_event(console, event))?;
     say_ready(plan, &serving, console);
     let begun = Instant::now();
-    let stop = watch(plan.duration, begun, &mut serving, &mut signals, console).await;
+    let heard = (&mut signals, &mut following);
+    let stop = watch(plan.duration, begun, &mut serving, heard, console).await;
     let (served, stamps) = serving.finish()?;
-    let stop = stop?;
+    let (stop, adds_up) = (stop?, stamps.adds_up);
+    let reference = stamps.reference.clone();
     let end = End {
         interface: &plan.interface,
         stop,
@@ -105,8 +113,10 @@ async fn session(plan: &ReflectorPlan, serve: &ServePlan) -> Result<Exit, Failur
     console.event("summary", VERSION, end);
     if !console.is_json() {
         console.say(&text(stop, &served));
+        let lines = reference.iter().flat_map(|it| it.lines("times by"));
+        lines.for_each(|it| console.say(&it));
     }
-    if !stamps.adds_up {
+    if !adds_up {
         console.error("the counters of the programs do not add up: please report this");
         return Ok(Exit::DoesNotAddUp);
     }

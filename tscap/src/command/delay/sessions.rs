@@ -7,12 +7,13 @@ use serde::Serialize;
 
 use super::key_file;
 use crate::command::console::Console;
-use crate::command::live::{give_up_privileges, judge, print_event, say_ready, watch};
+use crate::command::live::{self, give_up_privileges, judge, print_event, say_ready, watch};
 use crate::command::measuring::Start;
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::numbers::{grouped, span};
+use tscap_capture::Event;
 use tscap_cli::{DelayPlan, PeerName, SessionsPlan};
 use tscap_delay::Latest;
 use tscap_delay::live::LivePlan;
@@ -57,8 +58,15 @@ pub(super) async fn session(
     let console = Console::new(plan.output.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
     let mut on_event = |event| print_event(&mut console, event);
-    let mut running = tokio::select! {
-        running = sender.start(&mut on_event) => running?,
+    let work = async |reference, on_event: &mut dyn FnMut(Event)| {
+        let sender = SenderPlan {
+            reference,
+            ..sender.clone()
+        };
+        sender.start(on_event).await
+    };
+    let (mut running, mut following) = tokio::select! {
+        started = live::start(&plan.references, work, &mut on_event) => started?,
         () = signals.next() => return Ok(None),
     };
     say_ready(&running, &mut console);
@@ -78,16 +86,19 @@ pub(super) async fn session(
     let over = watch(
         plan.duration,
         &mut running,
-        &mut signals,
+        (&mut signals, &mut following),
         &mut console,
         tell,
     )
     .await;
-    let found = running.finish(signals.next()).await?;
+    let finish = async |_: &mut dyn FnMut(Event)| running.finish(signals.next()).await;
+    let mut on_event = |event| print_event(&mut console, event);
+    let found = following.beside(finish, &mut on_event).await?;
     let mut warnings = found.warnings;
     let exit = judge(over, found.adds_up, &mut warnings);
     let interface = found.sessions.first().map_or("-", |it| &it.interface);
     let mut about = start.circumstances(&files, 0, interface);
+    about.reference = found.reference;
     if live.namespace.is_some() {
         // Another interface may have this name here.
         about.machine.driver.clear();
@@ -165,6 +176,7 @@ async fn sender_plan(live: &LivePlan, asked: &SessionsPlan) -> Result<SenderPlan
         max_drift_ppb: asked.max_drift_ppb,
         max_asymmetry_ns: asked.max_asymmetry_ns,
         clock: live.clock,
+        reference: None,
         ring_bytes: live.ring_bytes,
     })
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::command::console::Console;
 use tscap_base::text::numbers::{counted, grouped, span};
 use tscap_clock::read_order;
+use tscap_references::ReferenceSummary;
 use tscap_traffic::generator::{GapReport, Pacing, Sent, Step};
 
 /// Version of the JSON objects.
@@ -29,6 +30,9 @@ pub(super) struct Ready<'a> {
     pub ordered: Option<bool>,
     /// Greatest error of the value read, ns.
     pub tsc_bound_ns: Option<u64>,
+    /// The reference that the host's clocks are compared with, and how far they are off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ReferenceSummary>,
 }
 
 /// How far a step is.
@@ -76,6 +80,9 @@ pub(super) struct Summary {
     pub late: u64,
     /// "done", "signal" or "error".
     pub stopped_by: &'static str,
+    /// The reference, and how far the host's clocks, which stamp, were off it at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ReferenceSummary>,
 }
 
 impl StepReport {
@@ -181,6 +188,11 @@ pub(super) fn summary(console: &mut Console, summary: &Summary) {
             counted(summary.steps as u64, "step"),
             grouped(summary.refused)
         ));
+    }
+    if !console.is_json() {
+        let reference = summary.reference.iter();
+        let lines = reference.flat_map(|it| it.lines("the host's clocks beside"));
+        lines.for_each(|it| console.say(&it));
     }
 }
 

@@ -9,6 +9,8 @@ use tokio::time::{Instant, interval, sleep, sleep_until};
 use super::prepare::{self, Machine};
 use super::report::{self, Progress, Ready, StepReport, Summary};
 use crate::command::console::Console;
+use crate::command::following::Following;
+use crate::command::live::print_event;
 use crate::command::signals::Signals;
 use crate::command::{Context, Exit, Failure, Hint as _};
 use tscap_cli::GenPlan;
@@ -39,6 +41,13 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
     } = machine;
     // Until here nothing lasts longer than the process.
     let mut signals = Signals::new()?;
+    let mut following = {
+        let mut on_event = |event| print_event(&mut console, event);
+        tokio::select! {
+            started = Following::start(&plan.references, &mut on_event) => started?,
+            () = signals.next() => return Ok(Exit::Success),
+        }
+    };
     report::ready(
         &mut console,
         &Ready {
@@ -50,11 +59,12 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
             tsc_path: tsc.map(|it| it.path),
             ordered: tsc.map(|it| it.ordered),
             tsc_bound_ns: tsc.map(|it| it.bound_ns),
+            reference: following.beside_host(),
         },
     );
     console.give_up_capabilities();
     signals.give_up_capabilities();
-    keep_what_sends(&sender)?;
+    keep_what_works(&sender, &following)?;
     let mut summary = Summary {
         stopped_by: "done",
         ..Summary::default()
@@ -79,6 +89,7 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
             limit: plan.duration.map(|it| limit(step.pacing, it)),
             console: &mut console,
             signals: &mut signals,
+            following: &mut following,
         };
         let ended = watch.send(sender, job).await?;
         let reported = StepReport::new(run, step, &ended.sent);
@@ -98,6 +109,7 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
             break;
         }
     }
+    summary.reference = following.beside_host();
     report::summary(&mut console, &summary);
     match failed {
         None => Ok(Exit::Success),
@@ -107,12 +119,14 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
     }
 }
 
-/// Gives up the capabilities that this sender does not need.
-fn keep_what_sends(sender: &Sender) -> Result<(), Failure> {
+/// Gives up the capabilities that neither this sender nor the references need.
+fn keep_what_works(sender: &Sender, following: &Following) -> Result<(), Failure> {
     // Before Linux 5.19 each run of a program takes CAP_BPF where unprivileged BPF is disabled
     // (commit c8644cd0efe7).
     let kept: &[_] = match sender {
         Sender::Native(_) => &[Capability::Bpf],
+        // The programs that stamp exchanges have counters that are looked at.
+        Sender::Packet(_) if following.followed().is_some() => &[Capability::Bpf],
         Sender::Packet(_) => &[],
     };
     caps::keep_only(kept).context("cannot give up capabilities")
@@ -158,6 +172,7 @@ struct Watch<'a> {
     limit: Option<Duration>,
     console: &'a mut Console,
     signals: &'a mut Signals,
+    following: &'a mut Following,
 }
 
 type Outcome = (Sender, Sent, Result<(), SendError>);
@@ -208,6 +223,9 @@ impl Watch<'_> {
                 _ = &mut ended => return Ok(false),
                 () = self.signals.next() => break true,
                 () = &mut limit => break false,
+                () = self.following.due() => {
+                    self.following.turn(&mut |event| print_event(self.console, event));
+                }
                 _ = looks.tick() => if control.has_failed() { break false },
                 _ = ticks.tick() => {
                     let sent = control.sent();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::command::console::Console;
+use crate::command::following::Following;
 use crate::command::live::{give_up_privileges, judge, print_event, say_ready, watch};
 use crate::command::measuring::{self, Start};
 use crate::command::signals::Signals;
@@ -67,7 +68,8 @@ async fn session(plan: &LayersPlan) -> Result<Option<(Residences, Exit)>, Failur
         tell(console, &running.layers(), &latest, since);
     };
     let duration = plan.duration;
-    let over = watch(duration, &mut running, &mut signals, &mut console, tell).await;
+    let heard = (&mut signals, &mut Following::default());
+    let over = watch(duration, &mut running, heard, &mut console, tell).await;
     let found = running.finish()?;
     let mut warnings = found.warnings;
     let exit = judge(over, found.adds_up, &mut warnings);

@@ -6,13 +6,14 @@ use serde::Serialize;
 
 use super::method;
 use crate::command::console::Console;
-use crate::command::live::{give_up_privileges, judge, print_event, say_ready, watch};
+use crate::command::live::{self, give_up_privileges, judge, print_event, say_ready, watch};
 use crate::command::measuring::Start;
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure, terminal};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_base::text::numbers::counted;
-use tscap_cli::QosPlan;
+use tscap_capture::Event;
+use tscap_cli::{AskedInterfaces, QosPlan};
 use tscap_flows::live::{Latest, LivePlan};
 use tscap_flows::schema::{Account, FlowReport, Quality, VERSION};
 use tscap_report::flow_lines;
@@ -38,15 +39,22 @@ struct Second<'a> {
 pub(super) async fn session(
     plan: &QosPlan,
     live: &LivePlan,
-    duration: Option<Duration>,
+    asked: &AskedInterfaces,
 ) -> Result<Option<(Quality, Exit)>, Failure> {
     let mut signals = Signals::new()?;
     let console = Console::new(plan.output.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
-    let mut running = {
+    let (mut running, mut following) = {
         let mut on_event = |event| print_event(&mut console, event);
+        let work = async |reference, on_event: &mut dyn FnMut(Event)| {
+            let live = LivePlan {
+                reference,
+                ..live.clone()
+            };
+            live.start(on_event).await
+        };
         tokio::select! {
-            running = live.start(&mut on_event) => running?,
+            started = live::start(&asked.references, work, &mut on_event) => started?,
             () = signals.next() => return Ok(None),
         }
     };
@@ -56,12 +64,14 @@ pub(super) async fn session(
     let makes_files = plan.output.report.is_some();
     give_up_privileges(&mut running, makes_files, &mut signals, &mut console)?;
     let tell = |console: &mut Console, _: &_, latest: Latest, since| tell(console, &latest, since);
-    let over = watch(duration, &mut running, &mut signals, &mut console, tell).await;
+    let heard = (&mut signals, &mut following);
+    let over = watch(asked.duration, &mut running, heard, &mut console, tell).await;
     let found = running.finish()?;
     let mut warnings = found.warnings;
     let exit = judge(over, found.adds_up, &mut warnings);
     let interface = live.interfaces.first().map_or("-", String::as_str);
     let mut about = start.circumstances(&files, 0, interface);
+    about.reference = found.reference;
     about.seconds = found.seconds;
     if live.namespace.is_some() {
         // Another interface may have this name here.

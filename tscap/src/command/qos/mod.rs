@@ -30,6 +30,7 @@ pub(super) fn run(plan: &QosPlan) -> Result<Exit, Failure> {
                 namespace: asked.namespace.clone(),
                 direction: asked.direction,
                 clock: asked.clock,
+                reference: None,
                 filter,
                 ring_bytes: asked.ring_bytes,
                 options: plan.options.clone(),
@@ -37,7 +38,7 @@ pub(super) fn run(plan: &QosPlan) -> Result<Exit, Failure> {
                 top: plan.top,
                 count: asked.count,
             };
-            measuring::run(&plan.output, live::session(plan, &live, asked.duration))
+            measuring::run(&plan.output, live::session(plan, &live, asked))
         }
     }
 }

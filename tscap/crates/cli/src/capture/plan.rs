@@ -9,11 +9,9 @@ use tscap_common::block::MAX_CAPLEN;
 
 use super::{Autostop, CaptureArgs, Verbosity};
 use crate::filter::FilterSource;
-use crate::reference::{NoInterface, ReferenceChoice, plan_of};
+use crate::reference::ReferenceArgs;
 use crate::{Cli, Plan};
-use tscap_capture::{
-    BY_TSC, Capture, ClockChoice, HardwareStamps, Offloads, Privileges, Tap, Target,
-};
+use tscap_capture::{Capture, HardwareStamps, Offloads, Privileges, Tap, Target};
 use tscap_engine::{Io, RotationPlan};
 use tscap_host::access::folder_of;
 use tscap_live::membership::PrivilegedTask;
@@ -39,8 +37,8 @@ pub struct CapturePlan {
     pub verbosity: Verbosity,
     /// Say it in JSON.
     pub json: bool,
-    /// Whose time the times are, if not the host's.
-    pub reference: Option<ReferencePlan>,
+    /// Whose time the times are; none for the host's.
+    pub references: Vec<ReferencePlan>,
     /// Where its counters go, for Prometheus.
     pub metrics_file: Option<PathBuf>,
 }
@@ -97,8 +95,9 @@ impl CaptureArgs {
         }
         let stops = self.stops()?;
         let interfaces = self.take_interfaces(&namespaces)?;
-        let clock = self.clock_choice()?;
-        let reference = followed(self.reference.take(), &interfaces, &namespaces)?;
+        let clock = self.reference.clock(self.clock.clock)?;
+        let reference = std::mem::take(&mut self.reference);
+        let references = followed(reference, &interfaces, &namespaces)?;
         if self.egress_point == EgressPoint::Driver && !self.direction.takes_sent() {
             let message = "--egress-point is for sent frames, and -Q in takes none";
             return Err(conflict(message));
@@ -150,7 +149,7 @@ impl CaptureArgs {
             is_view,
             verbosity,
             json,
-            reference,
+            references,
             metrics_file,
         })))
     }
@@ -195,18 +194,6 @@ impl CaptureArgs {
         Ok(interfaces)
     }
 
-    /// The TSC where a reference is followed, which needs it.
-    fn clock_choice(&self) -> Result<ClockChoice, clap::Error> {
-        let clock = match (&self.reference, self.clock.clock) {
-            (Some(_), ClockChoice::Auto) => ClockChoice::Tsc,
-            (_, clock) => clock,
-        };
-        if self.reference.is_some() && clock != ClockChoice::Tsc {
-            return Err(conflict(BY_TSC));
-        }
-        Ok(clock)
-    }
-
     /// What -w and the options for several files ask for; without -w a live view.
     fn take_output(&mut self) -> Result<Output, clap::Error> {
         let is_view = self.write.is_none();
@@ -243,23 +230,17 @@ fn conflict(message: impl std::fmt::Display) -> clap::Error {
     Cli::command().error(ErrorKind::ArgumentConflict, message)
 }
 
-/// The reference to follow. A passive one asks for the interface of the host's daemon.
+/// The references to follow. A passive one asks for the interface of the host's daemon.
 fn followed(
-    choice: Option<ReferenceChoice>,
+    asked: ReferenceArgs,
     interfaces: &[String],
     namespaces: &[namespaces::Target],
-) -> Result<Option<ReferencePlan>, clap::Error> {
-    let is_passive = matches!(choice, Some(ReferenceChoice::Passive));
+) -> Result<Vec<ReferencePlan>, clap::Error> {
     let only = match interfaces {
-        [only] if is_passive && namespaces.is_empty() && is_name(only) => Some(&**only),
+        [only] if namespaces.is_empty() => Some(&**only),
         _ => None,
     };
-    plan_of(choice, only).map_err(|NoInterface| {
-        conflict(
-            "--reference ntp:passive takes one -i, by name and in tscap's own network \
-             namespace: the interface through which the host's daemon asks its servers",
-        )
-    })
+    asked.plans(only)
 }
 
 /// Bytes of each frame that are copied. 0 asks for all that is possible.
@@ -269,9 +250,4 @@ fn snaplen(asked: u32, is_view: bool) -> u32 {
         0 => MAX_CAPLEN as u32,
         snaplen => snaplen.min(MAX_CAPLEN as u32),
     }
-}
-
-/// Whether it is the name of one interface.
-fn is_name(interface: &str) -> bool {
-    interface != "any" && !interface.contains(['*', '?', '['])
 }

@@ -10,6 +10,7 @@ use ipnet::IpNet;
 use super::super::units;
 use tscap_capture::ClockChoice;
 use tscap_network::namespaces::Target;
+use tscap_sources::reference::ReferencePlan;
 use tscap_two_hosts::AlignBy;
 use tscap_two_hosts::sender::Pacing;
 
@@ -157,6 +158,8 @@ pub struct ReflectorPlan {
     pub namespace: Option<Target>,
     /// The clock of the stamps.
     pub clock: ClockChoice,
+    /// Whose time the times are; none for the host's.
+    pub references: Vec<ReferencePlan>,
     /// Its port.
     pub port: u16,
     /// The address that it answers at; `None` for all of the interface.
@@ -210,13 +213,14 @@ impl PeerArgs {
         self,
         interface: String,
         namespace: Option<Target>,
-        clock: ClockChoice,
+        (clock, references): (ClockChoice, Vec<ReferencePlan>),
         (duration, json): (Option<Duration>, bool),
     ) -> ReflectorPlan {
         ReflectorPlan {
             interface,
             namespace,
             clock,
+            references,
             port: self.port,
             address: self.address,
             allowed: self.allow,

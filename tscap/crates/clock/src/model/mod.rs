@@ -262,13 +262,14 @@ impl FeedForward {
         }
     }
 
-    /// Whether the reference can have been slewed to that rate; where readings are not certain,
-    /// others tell. Two readings have some rate, also if the counter jumped between them.
+    /// Whether the reference can have been slewed to that rate; where readings come over a network,
+    /// others tell. Two readings have some rate, also if the counter jumped or the reference was set
+    /// between them.
     fn may_be_slewed(&self, local: LocalRate) -> bool {
         let off_ppb = local.rate.ppb_from(self.pair.rate).unsigned_abs();
         let known_ppb = local.drift_ppb.saturating_add(self.pair.bound_ppb);
         let fastest_ppb = self.scale.fastest_ppm * 1_000;
-        self.scale.confirmations > 0 || off_ppb <= fastest_ppb.saturating_add(known_ppb)
+        self.scale.slew_confirmations > 0 || off_ppb <= fastest_ppb.saturating_add(known_ppb)
     }
 
     /// A reading that a slew can't explain, though the readings before give no reason against

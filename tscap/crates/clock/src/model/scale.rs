@@ -65,13 +65,13 @@ impl Scale {
     ///
     /// δ is what a read over PCI Express takes more than usual, of the order of 100 ns
     /// (no such device was at hand to measure). A register that is read while the
-    /// device resets gives nonsense once, so a jump is confirmed; a daemon slews the
+    /// device resets gives nonsense once, so a jump is confirmed by the next reading; a daemon slews the
     /// device several times a second, so a slew is not: by far less than 1,000 ppm once
     /// it has been set (ptp4l steps what is off by more than 20 µs at its start,
     /// `first_step_threshold`).
     pub const PHC: Self = Self {
         noise_ns: 100,
-        confirmations: 3,
+        confirmations: 1,
         slew_confirmations: 0,
         fastest_ppm: 1_000,
         is_kernels: false,

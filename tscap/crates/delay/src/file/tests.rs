@@ -156,6 +156,7 @@ fn statistics(path: StampPath, outcomes: Outcomes) -> StatisticsOption {
         utc_bound_ns: None,
         utc: None,
         reference: None,
+        references: Vec::new(),
         order: StampOrder::default(),
         segments_left_out: 0,
         segments: Vec::new(),

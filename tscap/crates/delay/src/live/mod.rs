@@ -60,6 +60,7 @@ impl LivePlan {
             },
             clock,
             tsc_path,
+            reference: self.reference.as_ref(),
             // Each program at an interface has it.
             filter: None,
             interfaces: interfaces.most_points(),

@@ -9,6 +9,7 @@ use tscap_capture::ClockChoice;
 use tscap_clock::TscPath;
 use tscap_filter::Filter;
 use tscap_network::namespaces::Target;
+use tscap_references::Followed;
 use tscap_streams::ENDS_WITHIN;
 
 /// Where packets are seen when they leave.
@@ -84,6 +85,9 @@ pub struct LivePlan {
     pub capacity: usize,
     /// The clock of the stamps.
     pub clock: ClockChoice,
+    /// The reference whose time the times are, which takes stamps of the TSC; `None` for the
+    /// host's clock.
+    pub reference: Option<Followed>,
     /// Measure only the packets that match.
     pub filter: Option<Filter>,
     /// Ring of each CPU, bytes; `None` for the default.

@@ -12,6 +12,7 @@ use tscap_base::failure::{Context as _, Failure};
 use tscap_base::text::numbers::counted;
 use tscap_clock::Tracker;
 use tscap_file::accounting::Outcomes;
+use tscap_references::ReferenceSummary;
 use tscap_session::{Ended as EndedSession, Times};
 
 /// A slow packet, and between which interfaces.
@@ -44,6 +45,8 @@ pub struct Result {
     pub slowest: Vec<SlowPacket>,
     /// Whether each frame that the programs saw has an outcome.
     pub adds_up: bool,
+    /// The reference of the times, if they are not the host's.
+    pub reference: Option<ReferenceSummary>,
     /// What a reader must know.
     pub warnings: Vec<String>,
 }
@@ -64,6 +67,7 @@ pub(super) fn of(
         points,
         loaded,
         path,
+        reference,
         warnings: of_clock,
     } = ended;
     let times = Times::of(&mut tracker);
@@ -104,6 +108,7 @@ pub(super) fn of(
         passages,
         slowest,
         adds_up: seen == accounted,
+        reference,
         warnings,
     })
 }

@@ -93,6 +93,15 @@ pub struct InterfaceCounts {
     pub is_gone: bool,
 }
 
+/// What a reference is to the times.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReferenceStanding {
+    /// "ntp:" and a server, or the path of a device.
+    pub name: String,
+    /// "leads", "agrees", "falseticker", "silent" or "unknown".
+    pub state: String,
+}
+
 /// What the control task last read: it goes into the statistics blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
@@ -102,6 +111,8 @@ pub struct Observed {
     pub utc_bound_ns: Option<u64>,
     /// What bounds CLOCK_REALTIME, where that gives the times.
     pub utc: Option<UtcBounds>,
+    /// Where the times are by references: each of them.
+    pub references: Vec<ReferenceStanding>,
     /// With `--rx-cpu`: frames that came in on other CPUs.
     pub off_cpu: Option<u64>,
 }

@@ -10,7 +10,8 @@ mod order;
 mod outcomes;
 
 pub use counts::{
-    Counts, HardwareFrames, InterfaceCounts, InterfaceFrames, Observed, Totals, Written,
+    Counts, HardwareFrames, InterfaceCounts, InterfaceFrames, Observed, ReferenceStanding, Totals,
+    Written,
 };
 pub use directed::Directed;
 pub use order::StampOrder;

@@ -10,7 +10,9 @@ use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use serde::{Deserialize, Serialize};
 pub use tscap_common::block::PEN;
 
-use crate::accounting::{HardwareFrames, InterfaceFrames, Outcomes, StampOrder, Totals};
+use crate::accounting::{
+    HardwareFrames, InterfaceFrames, Outcomes, ReferenceStanding, StampOrder, Totals,
+};
 use tscap_clock::{
     CounterReport, FileClock, NtpBase, OffsetBracket, ReferenceBounds, Sample, Segment, StampPath,
     StampSource, TableOffset, TimeBase,
@@ -301,6 +303,9 @@ pub struct ClockOption {
     /// far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<ReferenceBounds>,
+    /// What each reference is to the times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<ReferenceStanding>,
     /// Stamps out of order so far, over all interfaces.
     #[serde(flatten)]
     pub order: StampOrder,
@@ -334,6 +339,7 @@ impl ClockOption {
             samples: Vec::new(),
             utc: None,
             stamp: self.stamp.clone(),
+            references: self.references.clone(),
             ..*self
         }
     }

@@ -240,6 +240,7 @@ impl FileWriter {
             },
             utc: observed.utc.filter(|_| tracker.reference().is_none()),
             reference: tracker.reference(),
+            references: observed.references.clone(),
             order,
             segments: segments.to_vec(),
             segments_left_out: forgotten,

@@ -153,6 +153,7 @@ fn statistics_hold_counts_times_and_clock() {
         dropped: 1,
     };
     let observed = Observed {
+        references: Vec::new(),
         interfaces: vec![InterfaceCounts {
             losses: Directed::received(losses.into()),
             ifdrop: Some(4),
@@ -425,6 +426,7 @@ fn counted(number: u64) -> Counts {
     };
     let (losses, outcomes) = (of(true), of(false));
     let observed = Observed {
+        references: Vec::new(),
         interfaces: vec![InterfaceCounts {
             losses: Directed::received(losses),
             ifdrop: Some(number),
@@ -540,6 +542,7 @@ fn clock_with(segments: u64, left_out: u64, samples: u64) -> ClockOption {
         utc_bound_ns: None,
         utc: None,
         reference: None,
+        references: Vec::new(),
         order: StampOrder::default(),
         segments: tracker
             .segments()

@@ -91,6 +91,7 @@ impl File {
             utc_bound_ns: None,
             utc: None,
             reference: None,
+            references: Vec::new(),
             order: StampOrder::default(),
             segments_left_out: 0,
             segments: Vec::new(),

@@ -15,6 +15,7 @@ use tscap_clock::StampPath;
 use tscap_file::accounting::{Direction, Outcomes};
 use tscap_filter::Filter;
 use tscap_network::namespaces::Target;
+use tscap_references::{Followed, ReferenceSummary};
 use tscap_session::{Draining, EndReason, Live, Machine, Recorded, Session, SessionPlan};
 use tscap_streams::DelayBasis;
 use tscap_utc::{Roots, UtcReader};
@@ -36,6 +37,9 @@ pub struct LivePlan {
     pub direction: DirectionChoice,
     /// The clock of the stamps.
     pub clock: ClockChoice,
+    /// The reference whose time the times are, which takes stamps of the TSC; `None` for the
+    /// host's clock.
+    pub reference: Option<Followed>,
     /// Only the packets that match.
     pub filter: Option<Filter>,
     /// Ring of each CPU, bytes; `None` for the default.
@@ -70,6 +74,8 @@ pub struct LiveResult {
     pub flows: Vec<FlowReport>,
     /// Whether each packet that the programs saw has an outcome.
     pub adds_up: bool,
+    /// The reference of the times, if they are not the host's.
+    pub reference: Option<ReferenceSummary>,
     /// What a reader must know.
     pub warnings: Vec<String>,
 }
@@ -87,18 +93,27 @@ impl LivePlan {
             recorded: Recorded::Frames { snaplen: SNAPLEN },
             clock: self.clock,
             tsc_path: None,
+            reference: self.reference.as_ref(),
             filter: self.filter.as_ref(),
             interfaces: interfaces.count(),
             ring_bytes: self.ring_bytes,
         };
         let session = Session::open(&machine, &plan, on_event).await?;
         let points = AttachedPoints::attach(self, &interfaces, &session.loaded).await?;
-        let utc_bound_ns = UtcReader::open(Roots::live()).read().bound_ns;
+        // That of a reference is known once the clock is read.
+        let utc_bound_ns = match self.reference {
+            Some(_) => None,
+            None => UtcReader::open(Roots::live()).read().bound_ns,
+        };
         let draining = session.drain(points, |points, beginning| {
             let places = points.all.iter();
             let places = places.map(|point| PlaceClock {
                 opposite: points.opposite(point),
-                ..place_of(point, beginning.path, utc_bound_ns)
+                ..place_of(
+                    point,
+                    beginning.path,
+                    (utc_bound_ns, self.reference.as_ref()),
+                )
             });
             let shown = Shown {
                 top: self.top,
@@ -118,7 +133,11 @@ impl LivePlan {
 }
 
 /// Its bounds are those of the clock, once it is read.
-fn place_of(point: &Point, path: StampPath, utc_bound_ns: Option<u64>) -> PlaceClock {
+fn place_of(
+    point: &Point,
+    path: StampPath,
+    (utc_bound_ns, reference): (Option<u64>, Option<&Followed>),
+) -> PlaceClock {
     PlaceClock {
         place: Place {
             interface: Some(point.interface.clone()),
@@ -134,7 +153,7 @@ fn place_of(point: &Point, path: StampPath, utc_bound_ns: Option<u64>) -> PlaceC
                 tai_offsets_s: Vec::new(),
                 host_bound_ns: 0,
                 utc_bound_ns,
-                reference: None,
+                reference: reference.map(|it| it.name().to_owned()),
             },
             streams: None,
         },
@@ -207,6 +226,7 @@ impl Running {
             seconds,
             adds_up: account.seen == seen && account.adds_up(),
             account,
+            reference: ended.reference,
             warnings,
         })
     }

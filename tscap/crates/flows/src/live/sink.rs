@@ -30,8 +30,10 @@ pub(super) struct Shown {
 /// The flows of all places.
 pub(super) struct FlowSink {
     beside: HostClocksBeside,
-    /// Where the stamps are not of the TSC.
+    /// Where the stamps are not of the TSC, or the times not the host's.
     moment: Option<HostMoment>,
+    /// The times are not those of the host's clocks, which a sender reads.
+    is_by_reference: bool,
     start: RawStamp,
     /// By the number of the slot.
     places: Vec<Option<u16>>,
@@ -54,6 +56,7 @@ impl FlowSink {
         Self {
             beside: HostClocksBeside::default(),
             moment: None,
+            is_by_reference: false,
             start,
             places,
             clocks,
@@ -82,11 +85,15 @@ impl FlowSink {
             if let DelayBasis::Clocks {
                 tai_offsets_s,
                 host_bound_ns: bound,
+                utc_bound_ns,
                 ..
             } = &mut clock.place.delays
             {
                 tai_offsets_s.clone_from(&offsets);
                 *bound = host_bound_ns;
+                if let Some(bounds) = tracker.reference() {
+                    *utc_bound_ns = bounds.utc_ns();
+                }
             }
         }
     }
@@ -105,7 +112,8 @@ impl Sink for FlowSink {
     type Latest = Latest;
 
     fn begin(&mut self, tracker: &Tracker) {
-        if tracker.source() != StampSource::Tsc {
+        self.is_by_reference = tracker.reference().is_some();
+        if tracker.source() != StampSource::Tsc || self.is_by_reference {
             self.beside.read();
         }
         self.moment = self.beside.moment();
@@ -122,11 +130,13 @@ impl Sink for FlowSink {
         let counter = self.clocks[usize::from(place)].counter.as_ref();
         let since_start = interval_ns(self.start, stamp, counter);
         let tai = times.tai(stamp);
-        let by_counter = counter.map(|counter| HostMoment {
-            tsc: stamp,
-            tai,
-            rate: counter.ns_per_cycle_2_58,
-        });
+        let by_counter = counter
+            .filter(|_| !self.is_by_reference)
+            .map(|counter| HostMoment {
+                tsc: stamp,
+                tai,
+                rate: counter.ns_per_cycle_2_58,
+            });
         let packet = Packet {
             place,
             stamp,

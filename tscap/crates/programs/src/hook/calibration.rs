@@ -181,7 +181,7 @@ fn event_bracket(origin: &Origin, bracket: TscBracket) -> Bounds {
     }
 }
 
-fn brackets(ebpf: &Ebpf) -> Result<[TscBracket; TSC_BRACKETS], TscError> {
+pub(super) fn brackets(ebpf: &Ebpf) -> Result<[TscBracket; TSC_BRACKETS], TscError> {
     let map = ebpf.map(TSC_BRACKETS_MAP);
     let map = map.ok_or(LoadError::Missing("array map TSC_BRACKETS"))?;
     let map = Array::<&MapData, [MapValue<TscBracket>; TSC_BRACKETS]>::try_from(map)?;

@@ -33,6 +33,8 @@ use tscap_filter as filter;
 use tscap_host::perf::EventPriority;
 use tscap_network::map_value::MapValue;
 
+/// Name of the program that reads a kfunc some times.
+pub const KFUNC_BRACKET_PROGRAM: &str = "tscap_kfunc_bracket";
 /// Name of the program that mirrors frames to another interface.
 pub const MIRROR_PROGRAM: &str = "tscap_mirror";
 
@@ -232,6 +234,15 @@ impl Loaded {
     /// Finds the offset of the event on `cpu` to the TSC.
     pub fn tsc_offset(&mut self, cpu: u32, rate: NsPerCycle) -> Result<TscOffset, TscError> {
         calibration::calibrate(&mut self.ebpf, cpu, rate)
+    }
+
+    /// What [`KFUNC_BRACKET_PROGRAM`] has read of the kfunc, in the order of time.
+    ///
+    /// # Errors
+    /// If the kernel does not give it.
+    pub fn kfunc_counts(&self) -> Result<Vec<u64>, TscError> {
+        let brackets = calibration::brackets(&self.ebpf)?;
+        Ok(brackets.iter().map(|bracket| bracket.cycles).collect())
     }
 
     /// Loads the program once more, to another place in memory; what is attached

@@ -50,7 +50,7 @@ pub use kfunc::{
 };
 pub use layer::{Layer, LayerAttacher, LayerError, LayerPoint};
 pub use load::take;
-pub use load::{Keys, LoadOptions, Loaded, MIRROR_PROGRAM};
+pub use load::{KFUNC_BRACKET_PROGRAM, Keys, LoadOptions, Loaded, MIRROR_PROGRAM};
 pub use load_error::{FilterError, LoadError};
 pub use loader::Loader;
 pub use object::{COMPARE_PROGRAMS, KEY_PROGRAMS, LAYER_PROGRAMS, PROGRAMS};

@@ -114,6 +114,11 @@ impl Poller {
         self.unanswered
     }
 
+    /// Between two requests while the server answers.
+    pub fn base(&self) -> Duration {
+        self.base
+    }
+
     /// Between two requests now.
     pub fn poll(&self) -> Duration {
         self.poll

@@ -126,6 +126,7 @@ pub fn run(scenario: &Scenario) -> Option<Outcome> {
     }
     for look in logged.iter().flat_map(|logged| &logged.looks) {
         let error_ns = match look.base {
+            _ if look.may_be_far => look.ahead_ns.abs_diff(look.truth_ns),
             PhcBase::Tai => look.ahead_ns.abs_diff(look.truth_ns),
             _ => S,
         };

@@ -30,15 +30,26 @@ pub struct Look {
     pub ahead_ns: i64,
     pub bound_ns: u64,
     pub truth_ns: i64,
+    /// It may be taken for a device that counts something else.
+    pub may_be_far: bool,
 }
 
 impl<'a> Device<'a> {
-    /// One that runs at its own rate, or is steered until the end.
-    pub fn new(host: &'a Host, random: &mut Rng, steered_until: Option<u64>) -> Self {
+    /// One that runs at its own rate, or is steered until the end; it is `set` from when until when.
+    pub fn new(
+        host: &'a Host,
+        random: &mut Rng,
+        steered_until: Option<u64>,
+        set: Option<(u64, u64)>,
+    ) -> Self {
         let ppb = random.i64(-80_000..80_000);
         let steering = match steered_until {
             Some(end_ns) => Steering::by_ptp4l(ppb, end_ns, random),
             None => Steering::none(ppb),
+        };
+        let steering = match set {
+            Some((from, until)) => steering.with_sets(from, until, random),
+            None => steering,
         };
         Self {
             steering,
@@ -73,13 +84,19 @@ impl<'a> Device<'a> {
             base: status.base,
             ahead_ns: status.host_ahead_ns,
             bound_ns: status.bound_ns,
-            truth_ns: now.tai().wrapping_sub(device).cast_signed(),
+            truth_ns: match status.base {
+                PhcBase::Tai => now.tai(),
+                _ => now.real(),
+            }
+            .wrapping_sub(device)
+            .cast_signed(),
+            may_be_far: self.steering.is_set(),
         })
     }
 }
 
 fn time(start: u64, steering: &Steering, at_ns: u64) -> u64 {
-    start + at_ns.saturating_add_signed(steering.ahead_ns(at_ns))
+    (start + at_ns).saturating_add_signed(steering.ahead_ns(at_ns))
 }
 
 struct Call<'a, 'b, 'c> {

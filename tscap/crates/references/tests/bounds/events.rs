@@ -41,7 +41,7 @@ pub enum Class {
     Tai,
     /// A PTP hardware clock by `precise`, beside phc2sys.
     Ptp,
-    /// The same, which ptp4l steers: 8 Hz, ±4 ppm.
+    /// The same, which ptp4l steers: 8 Hz, ±5 ppm.
     PtpSteered,
     /// Two or three of the events below in one drain or in neighbouring ones, while stamps
     /// wait as long as they ever do.
@@ -60,10 +60,12 @@ pub enum Class {
     Back,
     /// TAI − UTC is set, forward and back.
     TaiSet,
+    /// As `Ptp` or `PtpSteered`; the device is also set, by 20 µs to minutes, and set back.
+    PtpSet,
 }
 
 /// How many there are.
-pub const CLASSES: u64 = Class::TaiSet as u64 + 1;
+pub const CLASSES: u64 = Class::PtpSet as u64 + 1;
 
 impl Class {
     /// As in the environment.
@@ -89,7 +91,7 @@ impl Class {
             Self::Stall => stall(scenario, base),
             Self::Ktime => ktime(scenario, base),
             Self::Tai => tai(scenario, base),
-            Self::Ptp | Self::PtpSteered => ptp(scenario, base),
+            Self::Ptp | Self::PtpSteered | Self::PtpSet => ptp(scenario, base),
             Self::Pair => pair(scenario, base),
             Self::Burst => burst(scenario),
             Self::Steps => steps(scenario),

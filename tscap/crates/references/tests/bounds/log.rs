@@ -37,11 +37,13 @@ pub fn log(scenario: &Scenario, host: &Host) -> Option<Logged> {
     let mut tracker = first_brackets(StampSource::Tsc, &mut reader)?;
     let mut recorder = Recorder::default();
     let mut history = History::new(scenario.source);
-    let is_steered = scenario.class == Class::PtpSteered;
+    let is_set = scenario.class == Class::PtpSet;
+    let is_steered = scenario.class == Class::PtpSteered || is_set && random.bool();
     let steered_until = is_steered.then_some(scenario.machine.length_ns);
+    let set = is_set.then_some((S, scenario.end()));
     let mut device = scenario
         .has_device
-        .then(|| Device::new(host, &mut random, steered_until));
+        .then(|| Device::new(host, &mut random, steered_until, set));
     let mut looks = Vec::new();
     let started = reader.now_ns;
     let (mut entry_at, mut look_at) = (started, started);

@@ -91,14 +91,25 @@ fn useless(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
         (Class::Dither, Kind::Busy) => (1_000, true),
         (Class::Dither, Kind::Uneven) => (250, true),
         (
-            Class::Ntp | Class::Servo | Class::Smear | Class::Ptp | Class::PtpSteered,
+            Class::Ntp
+            | Class::Servo
+            | Class::Smear
+            | Class::Ptp
+            | Class::PtpSteered
+            | Class::PtpSet,
             Kind::Quiet,
         ) => (400, true),
         // One in some thousand gaps between readings is a stall.
         (_, Kind::Uneven) => (u64::MAX, false),
-        (Class::Ntp | Class::Servo | Class::Smear | Class::Ptp | Class::PtpSteered, _) => {
-            (u64::MAX, true)
-        }
+        (
+            Class::Ntp
+            | Class::Servo
+            | Class::Smear
+            | Class::Ptp
+            | Class::PtpSteered
+            | Class::PtpSet,
+            _,
+        ) => (u64::MAX, true),
         (Class::FastServo | Class::Slew | Class::Pulse, _) => (u64::MAX, true),
         _ => (u64::MAX, false),
     };
@@ -158,6 +169,7 @@ classes! {
     bounds_hold_of_tai_stamps: Tai,
     bounds_hold_of_a_ptp_clock: Ptp,
     bounds_hold_of_a_steered_ptp_clock: PtpSteered,
+    bounds_hold_of_a_ptp_clock_that_is_set: PtpSet,
     bounds_hold_over_two_events_at_once: Pair,
     bounds_hold_over_bursts_of_steps: Burst,
     bounds_hold_over_steps_every_32_ms: Steps,

@@ -21,8 +21,17 @@ const LONGEST_INTERLEAVED: Duration = Duration::from_secs(64);
 /// Requests without a reply after which the next ones have the basic mode: the server may have
 /// begun anew, or drop what it does not know.
 const BASIC_AFTER: u32 = 4;
+/// Requests without a reply after which the name is looked up again.
+const LOOKED_UP_AFTER: u32 = 2;
+/// Polls between two times that it is.
+const POLLS_TO_LOOK_UP: u32 = 4;
+/// The same time at least.
+const SHORTEST_LOOK_UP: Duration = Duration::from_secs(1);
 /// Longest that a name is looked up.
 const LOOK_UP: Duration = Duration::from_secs(10);
+
+/// Gives the first address of a name, if it has one.
+type LookUp = mpsc::Receiver<io::Result<Option<SocketAddr>>>;
 
 /// A server as somebody names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +43,13 @@ pub struct ServerName {
 }
 
 impl ServerName {
-    /// The first address that it has.
-    fn resolve(&self) -> Result<SocketAddr, Failure> {
+    /// Whether it may get another address.
+    pub(super) fn is_name(&self) -> bool {
+        self.host.parse::<IpAddr>().is_err()
+    }
+
+    /// Looks for its first address, in a thread.
+    fn look_up(&self) -> io::Result<LookUp> {
         let (done, found) = mpsc::sync_channel(1);
         let target = (self.host.clone(), self.port);
         // The resolver has no deadline; a thread that it holds up ends with the process.
@@ -44,7 +58,12 @@ impl ServerName {
             let found = target.to_socket_addrs().map(|mut all| all.next());
             let _ = done.send(found);
         });
-        thread.context("cannot start a thread")?;
+        thread.map(|_| found)
+    }
+
+    /// The first address that it has.
+    fn resolve(&self) -> Result<SocketAddr, Failure> {
+        let found = self.look_up().context("cannot start a thread")?;
         let what = format!("cannot look up NTP server {}", self.host);
         let hint = "give its address, or see whether the system's resolver works";
         match found.recv_timeout(LOOK_UP) {
@@ -86,6 +105,11 @@ pub(super) struct Client {
     pub interface: String,
     socket: UdpSocket,
     random: Random,
+    name: ServerName,
+    /// A request was not delivered since the name was looked up.
+    is_refused: bool,
+    looking: Option<LookUp>,
+    looked: Instant,
 }
 
 impl Client {
@@ -94,7 +118,11 @@ impl Client {
     /// # Errors
     /// If the server is not to be found, or may not be asked so often.
     pub fn open(name: &ServerName, poll: Duration) -> Result<Self, Failure> {
-        let server = name.resolve()?;
+        Self::at(name, name.resolve()?, poll)
+    }
+
+    /// The same at an address of it.
+    fn at(name: &ServerName, server: SocketAddr, poll: Duration) -> Result<Self, Failure> {
         let what = format!("cannot ask NTP server {name}");
         let way = route::way_to(server.ip())
             .context(format!("{what}: no way to {}", server.ip()))
@@ -128,7 +156,50 @@ impl Client {
             interface: link.name,
             socket,
             random: Random::open().context("cannot get random numbers")?,
+            name: name.clone(),
+            is_refused: false,
+            looking: None,
+            looked: Instant::now(),
         })
+    }
+
+    /// Looks the name up again, if the server does not answer. Gives another address that it has
+    /// now, which is asked from now on: through the same interface, since packets are stamped
+    /// there.
+    ///
+    /// # Errors
+    /// Why the server can't be asked at the address that it has now.
+    pub fn move_on(&mut self, now: Instant) -> Result<Option<SocketAddr>, Failure> {
+        let Some(looking) = &self.looking else {
+            let is_away = self.is_refused || self.poller.unanswered() >= LOOKED_UP_AFTER;
+            let pause = (self.poller.base() * POLLS_TO_LOOK_UP).max(SHORTEST_LOOK_UP);
+            if is_away && self.name.is_name() && now >= self.looked + pause {
+                self.looked = now;
+                // Without a thread there is one by the next time.
+                self.looking = self.name.look_up().ok();
+            }
+            return Ok(None);
+        };
+        let server = match looking.try_recv() {
+            Err(mpsc::TryRecvError::Empty) => return Ok(None),
+            // The resolver fails too where the network does: it is asked again.
+            Err(mpsc::TryRecvError::Disconnected) | Ok(Err(_) | Ok(None)) => None,
+            Ok(Ok(found)) => found,
+        };
+        self.looking = None;
+        self.is_refused = false;
+        let Some(server) = server.filter(|it| *it != self.server) else {
+            return Ok(None);
+        };
+        let moved = Self::at(&self.name, server, self.poller.base())?;
+        if moved.interface != self.interface {
+            return Err(Failure::new(format!(
+                "{} is at {} now, which is reached through {}: its packets are stamped at {}",
+                self.name, server, moved.interface, self.interface
+            )));
+        }
+        *self = moved;
+        Ok(Some(server))
     }
 
     /// Sends a request if one is due, in the interleaved mode about the reply with the receive
@@ -167,7 +238,10 @@ impl Client {
             match self.socket.recv(&mut bytes) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
-                Err(error) => return Some(error),
+                Err(error) => {
+                    self.is_refused = true;
+                    return Some(error);
+                }
             }
         }
         None

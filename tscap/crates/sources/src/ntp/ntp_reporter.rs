@@ -52,6 +52,14 @@ impl NtpReporter {
             NtpEvent::Kissed(server, code, kissed) => self.kissed(server, code, kissed, on_event),
             NtpEvent::Unanswered(server, count) => self.unanswered(server, count, on_event),
             NtpEvent::Refused(server, error) => self.refused(server, &error, on_event),
+            NtpEvent::Moved(server) => {
+                let name = self.name(server);
+                note(
+                    on_event,
+                    format!("{name} is asked at {} from now on", server.ip()),
+                );
+            }
+            NtpEvent::Unmoved(failure) => warn(on_event, failure.chain()),
             NtpEvent::Lost(lost) => warn(
                 on_event,
                 format!(

@@ -55,6 +55,10 @@ pub enum NtpEvent {
     Unanswered(SocketAddr, u32),
     /// A request could not be sent, or not be delivered.
     Refused(SocketAddr, io::Error),
+    /// The server's name has this other address now, which is asked from now on.
+    Moved(SocketAddr),
+    /// It has one at which it can't be asked.
+    Unmoved(Failure),
     /// No more exchanges will be seen.
     Lost(Lost),
 }
@@ -107,7 +111,12 @@ impl NtpReference {
                 let client = Client::open(server, *poll)?;
                 let interface = interface.clone().unwrap_or(client.interface.clone());
                 let (ip, port) = (client.server.ip(), client.server.port());
-                let expression = format!("udp port {port} and host {ip}");
+                // A name may get another address.
+                let expression = if server.is_name() {
+                    format!("udp port {port}")
+                } else {
+                    format!("udp port {port} and host {ip}")
+                };
                 (Some(client), interface, port, expression)
             }
             NtpPlan::Passive { interface } => {
@@ -167,7 +176,15 @@ impl NtpReference {
             ..
         } = self;
         let mut reported = Vec::new();
+        let asked = client.as_ref().map(|client| client.server);
         let mut see = |direction, datagram: &ntp::Datagram<'_>, at| {
+            let server = match direction {
+                Direction::Out => datagram.to,
+                Direction::In => datagram.from,
+            };
+            if asked.is_some_and(|asked| asked != server) {
+                return;
+            }
             if direction == Direction::Out {
                 exchanges.sent(datagram, at);
                 return;
@@ -191,8 +208,18 @@ impl NtpReference {
                 let mut on_event = |event| on_event(NtpEvent::Notice(event));
                 self.hooks.calibrate(&mut on_event);
             }
+            match client.move_on(Instant::now()) {
+                Ok(Some(server)) => on_event(NtpEvent::Moved(server)),
+                Ok(None) => {}
+                Err(failure) => on_event(NtpEvent::Unmoved(failure)),
+            }
             let before = self.exchanges.latest(client.server);
             ask(client, before, on_event);
+            // What is known of the server at the address of before goes on until then.
+            let server = client.server;
+            if self.followed.iter().any(|it| it.server == server) {
+                self.followed.retain(|it| it.server == server);
+            }
         }
     }
 
@@ -230,6 +257,22 @@ impl NtpReference {
     /// The server that tscap asks.
     pub fn asked(&self) -> Option<SocketAddr> {
         self.client.as_ref().map(|client| client.server)
+    }
+
+    /// Requests in a row that were not answered; endless if nothing will come any more.
+    pub(crate) fn unanswered(&self) -> u32 {
+        let client = self.client.as_ref();
+        let is_stopped = client.is_some_and(|it| it.poller.stopped().is_some());
+        if self.is_lost || is_stopped {
+            return u32::MAX;
+        }
+        client.map_or(0, |it| it.poller.unanswered())
+    }
+
+    /// Between two requests as long as the server answers; `None` if a daemon asks, or if none is
+    /// sent any more.
+    pub(crate) fn asked_every(&self) -> Option<Duration> {
+        Some(self.client.as_ref()?.poller.base())
     }
 
     /// Between two requests now, and the kiss after which none is sent.

@@ -1,10 +1,11 @@
-//! A reference beside the host's clock: an NTP server or a PTP hardware clock, and a follower
-//! of it for the times of a capture.
+//! References beside the host's clock: NTP servers and PTP hardware clocks, and a follower of some
+//! of them for the times of a capture or a measurement.
 //!
 //! Nothing here runs by itself: who owns a [`Follower`] calls `turn` when it is due.
 
 mod device;
 mod follower;
+mod member;
 
 use std::path::PathBuf;
 

@@ -22,6 +22,7 @@ pub use send_times::{End, SendTimes, TooManyPorts};
 use tscap_capture::ClockChoice;
 use tscap_clock::TscPath;
 use tscap_network::namespaces::Target;
+use tscap_references::Followed;
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,9 @@ pub struct Stamping {
     pub clock: ClockChoice,
     /// By this path to the TSC only.
     pub tsc_path: Option<TscPath>,
+    /// The reference whose time the times are, which takes stamps of the TSC; `None` for the
+    /// host's clock.
+    pub reference: Option<Followed>,
     /// Test packets that get send times.
     pub send_times: SendTimes,
 }

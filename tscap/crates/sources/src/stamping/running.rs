@@ -3,20 +3,27 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use tscap_common::stamping::{Count, Published};
+use tscap_common::stamping::{Count, Line, Published};
 
 use super::{Account, SendAccount};
 use tscap_base::failure::{Context as _, Failure};
 use tscap_capture::going_on::drop_other_privileges;
-use tscap_capture::{Counter, Event, Reporter};
-use tscap_clock::{HostClocks, Observation, StampPath, Tracker};
+use tscap_capture::{Clocks, Counter, Event, Reporter};
+use tscap_clock::{
+    CrossTimestamp, FollowedBounds, Observation, RawStamp, RealNs, Reference, StampPath, Tracker,
+};
 use tscap_network::bpf::wait_for_running_programs;
 use tscap_network::netdev::Link;
 use tscap_programs::hook::{AttachError, Stamper, StamperLinks};
 use tscap_protocol::{ErrorEstimate, TimeFormat};
+use tscap_references::{Followed, ReferenceSummary};
 use tscap_time::timex::KernelClock;
+use tscap_time::tsc;
 use tscap_utc::{Roots, UtcReader, Watched};
 
+/// How far a reference's times may seem behind the host's clock until the line is published again,
+/// µs: the host's clock is slewed by 500 ppm, and is read a moment after the counter.
+const SLACK_US: u16 = 100;
 /// Frames after which a driver that has had room for no stamp has none.
 const ENOUGH_FRAMES: u64 = 100;
 
@@ -26,8 +33,9 @@ pub struct Running {
     path: StampPath,
     stamper: Stamper,
     links: Option<StamperLinks>,
-    clocks: Watched<HostClocks>,
-    /// What bounds them against UTC.
+    reference: Option<Followed>,
+    clocks: Watched<Clocks>,
+    /// What bounds the host's against UTC.
     utc: UtcReader,
     tracker: Tracker,
     counter: Option<Counter>,
@@ -69,7 +77,7 @@ pub struct SendSummary {
 }
 
 /// What is left of it.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// What the programs have counted.
     #[serde(flatten)]
@@ -84,6 +92,10 @@ pub struct Summary {
     pub host_bound_ns: u64,
     /// How often the clock was set.
     pub steps: u64,
+    /// The reference of the times, if they are not the host's: `host_bound_ns` is against the clock
+    /// that follows it then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ReferenceSummary>,
 }
 
 impl Running {
@@ -96,7 +108,7 @@ impl Running {
 
     pub(super) fn new(
         (path, stamper): (StampPath, Stamper),
-        tracker: Tracker,
+        (reference, clocks, tracker): (Option<Followed>, Clocks, Tracker),
         counter: Option<Counter>,
         cpus: Vec<u32>,
     ) -> Self {
@@ -105,7 +117,8 @@ impl Running {
             path,
             stamper,
             links: None,
-            clocks: Watched::new(HostClocks::new(path.source()), utc.disruptions()),
+            reference,
+            clocks: Watched::new(clocks, utc.disruptions()),
             utc,
             tracker,
             counter,
@@ -168,19 +181,45 @@ impl Running {
     /// grows stale.
     pub(super) fn publish(&mut self) -> Observation {
         let (cross, seen) = self.tracker.look(&mut self.clocks);
+        let followed = Reference::<CrossTimestamp>::followed(&mut self.clocks);
+        if let Some(bounds) = followed {
+            self.tracker.observe_reference(bounds);
+        }
         if self.tracker.is_resolved() {
             let now = self.tracker.stamp_at(&cross, cross.mono[1]);
             let line = self.tracker.convert().line(now);
             let kernel = KernelClock::read().ok();
-            self.error_estimate = estimate(self.host_bound_ns(), self.utc.read().bound_ns);
+            let utc_bound_ns = match &self.reference {
+                Some(_) => followed.and_then(FollowedBounds::utc_ns),
+                None => self.utc.read().bound_ns,
+            };
+            let ahead_ns = self.ahead_ns(&line, now);
+            self.error_estimate = estimate(self.host_bound_ns(), utc_bound_ns);
             self.stamper.publish(&Published {
                 line,
                 tai_offset_s: kernel.map_or(0, |clock| clock.tai_offset_s),
                 error_estimate: self.error_estimate.to_bits(),
-                unused: 0,
+                ahead_ns,
+                slack_us: self.reference.as_ref().map_or(0, |_| SLACK_US),
             });
         }
         seen
+    }
+
+    /// How far the times are ahead of the host's clock, ns: 0 if they are its own.
+    fn ahead_ns(&self, line: &Line, near: RawStamp) -> i64 {
+        if self.reference.is_none() {
+            return 0;
+        }
+        let (stamp, host) = (tsc::read(), RealNs::now());
+        let real = line.real_at(stamp.0).or_else(|| line.real_at(near.0));
+        real.map_or(0, |real| real.wrapping_sub(host.0).cast_signed())
+    }
+
+    /// The reference of the times as it is now; `None` if they are the host's.
+    fn reference(&self) -> Option<ReferenceSummary> {
+        let bounds = self.reference.as_ref().zip(self.tracker.reference());
+        bounds.map(|(of, bounds)| ReferenceSummary::of(of, bounds, self.host_bound_ns()))
     }
 
     /// The Error Estimate that packets get now.
@@ -257,6 +296,7 @@ impl Running {
             adds_up: account.adds_up() && sent_add_up,
             host_bound_ns: self.host_bound_ns(),
             steps: self.tracker.steps(),
+            reference: self.reference(),
         })
     }
 }

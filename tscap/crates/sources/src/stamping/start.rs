@@ -39,14 +39,18 @@ impl Stamping {
         let load = |path| load(path, possible, &ports, &files);
         let load = |paths: &[StampPath]| first_by(paths, load);
         let clock = (self.clock, self.tsc_path);
-        let (found, mut tracker) = read_clock(clock, machine.takes_tsc, load).await?;
+        let reference = self.reference.as_ref();
+        let read = read_clock(clock, machine.takes_tsc, reference, load);
+        let (found, clocks, mut tracker) = read.await?;
         let (mut stamper, path, refused) = (found.loaded, found.path, found.refused);
         let counter = open_counter(path, &cpus, stamper.object(), &mut tracker);
         let counter = counter.map_err(|failure| refused.and(path, failure))?;
         if let Some(counter) = &counter {
             counter.say(&mut Reporter::new(on_event));
         }
-        let mut running = Running::new((path, stamper), tracker, counter, cpus);
+        let stamps = (path, stamper);
+        let clock = (self.reference.clone(), clocks, tracker);
+        let mut running = Running::new(stamps, clock, counter, cpus);
         running.publish();
         let attached = scope.visit(|| running.attach(&interface))?;
         attached.map_err(|error| refusal(error, &self.interface))?;

@@ -34,6 +34,7 @@ use tscap_host::random::Random;
 use tscap_live::Scope;
 use tscap_network::netdev::{self, Link};
 use tscap_network::route;
+use tscap_references::ReferenceSummary;
 use tscap_session::{Draining, EndReason, Live, Machine, Recorded, Session, SessionPlan, Times};
 use tscap_utc::{Roots, SharedUtcBound, UtcReader};
 
@@ -65,6 +66,8 @@ pub struct SenderResult {
     pub seconds: f64,
     /// Each of them.
     pub sessions: Vec<PeerSession>,
+    /// The reference of the times, if they are not the host's.
+    pub reference: Option<ReferenceSummary>,
     /// What a reader must know before the figures.
     pub warnings: Vec<String>,
     /// Whether the programs' account adds up.
@@ -110,6 +113,7 @@ impl SenderPlan {
             },
             clock,
             tsc_path,
+            reference: self.reference.as_ref(),
             filter: None,
             interfaces: links.len() as u32,
             ring_bytes: self.ring_bytes,
@@ -348,6 +352,7 @@ impl Running {
             seconds,
             adds_up: accounted <= seen && sessions.iter().all(|it| it.account.adds_up()),
             sessions,
+            reference: ended.reference,
             warnings,
         })
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tscap_capture::ClockChoice;
 use tscap_network::namespaces::Target;
 use tscap_protocol::{Key, Mode};
+use tscap_references::Followed;
 
 use crate::AlignBy;
 
@@ -57,6 +58,9 @@ pub struct SenderPlan {
     pub max_asymmetry_ns: Option<u64>,
     /// The clock of the stamps.
     pub clock: ClockChoice,
+    /// The reference whose time the times are, which takes stamps of the TSC; `None` for the
+    /// host's clock.
+    pub reference: Option<Followed>,
     /// Ring of each CPU, bytes; `None` for the default.
     pub ring_bytes: Option<usize>,
 }

@@ -99,7 +99,10 @@ impl SenderSink {
 
     fn ask_clock(&mut self, tracker: &Tracker) {
         let host_bound_ns = tracker.host_bound_ns();
-        let utc_bound_ns = self.utc.ns();
+        let utc_bound_ns = match tracker.reference() {
+            Some(bounds) => bounds.utc_ns(),
+            None => self.utc.ns(),
+        };
         self.own.utc_bound_ns = utc_bound_ns.map(|ns| ns.saturating_add(host_bound_ns));
         self.own.tai_offset_s = tracker.current().tai_offset_s;
         let error_ns = self.own.utc_bound_ns.unwrap_or(host_bound_ns);

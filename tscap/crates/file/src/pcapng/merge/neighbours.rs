@@ -146,6 +146,7 @@ mod tests {
             utc_bound_ns: utc_ns,
             utc: None,
             reference: None,
+            references: Vec::new(),
             order: StampOrder::default(),
             segments_left_out: 0,
             segments: Vec::new(),

@@ -23,6 +23,7 @@ fn said(boot: Option<&str>, host_bound_ns: u64, utc_bound_ns: Option<u64>) -> Sa
         utc_bound_ns,
         utc: None,
         reference: None,
+        references: Vec::new(),
         order: StampOrder::default(),
         segments_left_out: 0,
         segments: Vec::new(),

@@ -105,6 +105,7 @@ impl LivePlan {
             },
             clock: ClockChoice::Ktime,
             tsc_path: None,
+            reference: None,
             filter: None,
             interfaces: self.layers.len() as u32,
             ring_bytes: self.ring_bytes,

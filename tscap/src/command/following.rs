@@ -1,39 +1,44 @@
-//! The reference of a capture's times, which is followed beside it.
+//! The references of a measurement's times, which are followed beside it.
 
 use crate::command::Failure;
 use tscap_capture::Event;
-use tscap_references::Followed;
+use tscap_references::{Followed, ReferenceSummary};
 use tscap_sources::reference::{Follower, ReferencePlan};
 
 /// A follower, if there is a reference.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Following(Option<Follower>);
 
 impl Following {
-    /// Begins, and waits until the reference has told its time.
+    /// Begins, and waits until the references have told their times.
     ///
     /// # Errors
     /// If it does not.
     pub async fn start(
-        plan: Option<&ReferencePlan>,
+        plans: &[ReferencePlan],
         on_event: &mut dyn FnMut(Event),
     ) -> Result<Self, Failure> {
-        Ok(Self(match plan {
-            Some(plan) => Some(Follower::start(plan, on_event).await?),
-            None => None,
+        Ok(Self(match plans {
+            [] => None,
+            plans => Some(Follower::start(plans, on_event).await?),
         }))
     }
 
-    /// What the capture goes by.
+    /// What the times go by.
     pub fn followed(&self) -> Option<Followed> {
         self.0.as_ref()?.followed().cloned()
     }
 
-    /// The capture was attached.
-    pub fn capture_began(&mut self) {
+    /// The programs of the measurement were attached.
+    pub fn others_began(&mut self) {
         if let Some(follower) = &mut self.0 {
-            follower.capture_began();
+            follower.others_began();
         }
+    }
+
+    /// How far the host's clock is off the reference now, if there is one.
+    pub fn beside_host(&self) -> Option<ReferenceSummary> {
+        Some(ReferenceSummary::beside(self.0.as_ref()?.followed()?))
     }
 
     /// Waits until a turn is due: without end if there is no reference.
