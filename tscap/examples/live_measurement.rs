@@ -1,22 +1,19 @@
 //! A live measurement of one's own: how long the packets are that an interface receives. What
-//! is particular to it is [`Lengths`], the sink, and [`Received`], where its program is; the
-//! checks, the programs, the clock, the thread and the end are a session's.
+//! is particular to it is [`Lengths`], the sink; the checks, the programs, the clock, the thread
+//! and the end are a session's.
 
 use std::time::Duration;
 
 use tscap_base::failure::Failure;
-use tscap_base::kernel_files::KernelFiles;
 use tscap_capture::ClockChoice;
 use tscap_capture::interface::find_usable;
 use tscap_clock::{RawStamp, Tracker};
-use tscap_common::hook::{Direction, Slot};
 use tscap_filter::LinkType;
-use tscap_live::settings::{JournalFolder, SettingsGuard};
-use tscap_programs::hook::{Attacher, Attachment, HookChoice, Port, Presence};
+use tscap_live::Scope;
 use tscap_programs::ring::Block;
 use tscap_session::{
-    Beginning, ClockChange, Frames, Machine, Points, Progress, Recorded, Session, SessionPlan,
-    Sink, Times, by_filter, not_attached,
+    Attached, Beginning, ClockChange, Frames, Machine, Place, Progress, Recorded, SeenWhen,
+    Session, SessionPlan, Sink, Times,
 };
 
 /// Lengths up to these are counted together, bytes.
@@ -65,23 +62,15 @@ pub async fn measure(interface: &str, most: u64) -> Result<Found, Failure> {
         ring_bytes: Some(1 << 20),
     };
     let session = Session::open(&machine, &plan, on_event).await?;
-    let mut changes = SettingsGuard::new(JournalFolder::live(), KernelFiles::live());
-    let program = Attacher {
-        loaded: &session.loaded,
-        by_filter: &mut by_filter(&mut changes),
-    }
-    .received(
-        &Port {
-            link: &link,
-            number: 0,
-            filter: None,
-        },
-        HookChoice::Auto,
-    );
-    let points = Received {
-        program: program.map_err(not_attached)?,
-        changes,
+    let mut points = Attached::none();
+    let place = Place {
+        scope: &Scope::open(None, "measure")?,
+        link: &link,
+        number: 0,
+        seen: SeenWhen::Received,
+        filter: None,
     };
+    points.add(&session.loaded, &place, ())?;
     let mut running = session.drain(points, |_, beginning| Lengths::new(beginning))?;
     running.give_up_privileges(false, on_event)?;
     while running.supervise(Some(most), on_event).is_none() {
@@ -91,7 +80,7 @@ pub async fn measure(interface: &str, most: u64) -> Result<Found, Failure> {
         }
     }
     let ended = running.finish()?;
-    let (_, seen) = ended.losses(&[Slot::of(0, Direction::In)])?;
+    let (_, seen) = ended.losses(&ended.points.slots())?;
     Ok(Found {
         lengths: ended.sink.counts,
         span_ns: ended.sink.span_ns,
@@ -153,26 +142,5 @@ impl Sink for Lengths {
 
     fn latest(&mut self, _: &Tracker) -> Self::Latest {
         self.counts
-    }
-}
-
-/// The program where packets are received.
-struct Received {
-    program: Attachment,
-    changes: SettingsGuard,
-}
-
-impl Points for Received {
-    fn is_gone(&self) -> bool {
-        self.program.held.look() == Presence::Gone
-    }
-
-    fn close(&self) {
-        // An interface that is gone has no program.
-        let _ = self.program.held.detach();
-    }
-
-    fn changes(&mut self) -> (Option<&mut SettingsGuard>, bool) {
-        (Some(&mut self.changes), false)
     }
 }

@@ -9,29 +9,17 @@ use tscap_capture::{Counter, Event, Reporter};
 use tscap_clock::{RawStamp, StampPath, Tracker};
 use tscap_common::hook::Slot;
 use tscap_file::accounting::Outcomes;
-use tscap_live::settings::SettingsGuard;
 use tscap_network::bpf::wait_for_running_programs;
 use tscap_programs::hook::{Loaded, Shares};
 use tscap_references::{Followed, ReferenceSummary};
 use tscap_utc::DisruptionWatch;
 
 use super::drain::{Drained, Worker};
+use super::points::{Attached, Points};
 use super::sink::{Progress, Sink};
 
 /// The offset of each CPU's counter is checked this often.
 const CHECK_EVERY: Duration = Duration::from_secs(10);
-
-/// The programs of a measurement where they are attached. They are detached on drop.
-pub trait Points {
-    /// Whether one of them is gone, with its interface or without.
-    fn is_gone(&self) -> bool;
-
-    /// Detaches all of them.
-    fn close(&self);
-
-    /// What was changed on the machine, and whether that may be in other network namespaces.
-    fn changes(&mut self) -> (Option<&mut SettingsGuard>, bool);
-}
 
 /// A measurement, as a command has it.
 pub trait Live {
@@ -236,6 +224,13 @@ impl<S: Sink, P: Points> Draining<S, P> {
             reference,
             warnings,
         })
+    }
+}
+
+impl<S: Sink, R> Draining<S, Attached<R>> {
+    /// As [`Live::ready`]: where packets are seen, and by which clock.
+    pub fn ready(&self) -> String {
+        format!("{}, {}", self.points.ready(), self.clock())
     }
 }
 

@@ -12,13 +12,15 @@ mod attaching;
 mod drain;
 mod draining;
 mod machine;
+mod points;
 mod records;
 mod session;
 mod sink;
 
 pub use attaching::{by_filter, not_attached};
-pub use draining::{Draining, EndReason, Ended, Live, Points};
-pub use machine::{Machine, open_counter, read_clock};
+pub use draining::{Draining, EndReason, Ended, Live};
+pub use machine::{Machine, clock_at_tap, open_counter, read_clock};
+pub use points::{Attached, Place, Point, Points, SeenWhen};
 pub use records::{Frames, Keys, Records};
 pub use session::{Beginning, Recorded, Session, SessionPlan};
 pub use sink::{ClockChange, Progress, Sink, Times};

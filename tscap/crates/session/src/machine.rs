@@ -52,6 +52,16 @@ impl Machine {
     }
 }
 
+/// The clock that is taken where one of the programs is at a tap, and the path to it: of such a
+/// program the module's function can't be called.
+pub fn clock_at_tap(clock: ClockChoice) -> (ClockChoice, Option<TscPath>) {
+    match clock {
+        ClockChoice::Auto => (ClockChoice::Ktime, None),
+        ClockChoice::Tsc => (ClockChoice::Tsc, Some(TscPath::Perf)),
+        clock => (clock, None),
+    }
+}
+
 /// Loads programs by the best path to the clock, and takes the first readings of it; by another
 /// clock where the TSC can't be read and nobody has asked for it. The readings are of the
 /// `reference` if there is one, whose times take stamps of the TSC. Gives what `load` gives, its

@@ -1,5 +1,7 @@
 //! Programs that are loaded, and their clock, which is read.
 
+use std::time::Duration;
+
 use tscap_base::failure::Failure;
 use tscap_base::kernel_files::KernelFiles;
 use tscap_capture::{ClockChoice, Clocks, Counter, Event, Reporter, check, first_of};
@@ -12,8 +14,9 @@ use tscap_references::Followed;
 use tscap_utc::{DisruptionWatch, Roots, Watched};
 
 use super::drain::Drain;
-use super::draining::{Draining, Points};
+use super::draining::Draining;
 use super::machine::{Machine, open_counter, read_clock};
+use super::points::Points;
 use super::sink::Sink;
 
 /// What programs record of packets.
@@ -85,6 +88,16 @@ pub struct Beginning<'a> {
     pub path: StampPath,
     /// How many rings there are.
     pub rings: usize,
+}
+
+impl Beginning<'_> {
+    /// A time in the unit of the stamps: ns, or cycles of the counter.
+    pub fn units_of(&self, time: Duration) -> u64 {
+        let ns = i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+        let counter = self.tracker.counter();
+        let units = counter.map_or(ns, |counter| counter.rate().cycles_in(ns));
+        units.max(0).unsigned_abs()
+    }
 }
 
 impl Session {

@@ -10,13 +10,12 @@ mod way;
 use std::time::Duration;
 
 use self::points::{AttachedPoints, Interfaces};
-use self::sink::{MatcherSink, Role};
+use self::sink::MatcherSink;
 use self::way::WayState;
 use crate::schema::Match;
 use crate::{Matcher, MatcherOptions, Worst};
 use tscap_base::failure::Failure;
 use tscap_capture::Event;
-use tscap_clock::Tracker;
 use tscap_session::{
     Beginning, Draining, EndReason, Live, Machine, Recorded, Session, SessionPlan,
 };
@@ -71,12 +70,8 @@ impl LivePlan {
         let points = AttachedPoints::attach(self, &interfaces, &session.loaded).await?;
         let warnings = points.warnings();
         let draining = session.drain(points, |points, beginning| {
-            let roles = points.all.iter().map(|point| Role {
-                slot: point.slot,
-                way: point.way,
-                at: point.at,
-            });
-            let roles: Vec<_> = roles.collect();
+            let roles = points.programs.all.iter();
+            let roles: Vec<_> = roles.map(|point| (point.slot, point.role)).collect();
             let ways = self.ways(&interfaces, beginning);
             MatcherSink::new(machine.cpus, &roles, ways)
         })?;
@@ -97,7 +92,7 @@ impl LivePlan {
         let ways = interfaces.exits().map(|exits| {
             let exits = if is_mirrored { 1 } else { exits };
             let matcher = Matcher::new(MatcherOptions {
-                window: window_of(self.window, beginning.tracker),
+                window: beginning.units_of(self.window),
                 capacity: self.capacity,
                 exits,
                 is_mirrored,
@@ -124,16 +119,6 @@ fn refused(failure: Failure) -> Failure {
     }
 }
 
-/// A window in the unit of the stamps.
-fn window_of(window: Duration, tracker: &Tracker) -> u64 {
-    let ns = i64::try_from(window.as_nanos()).unwrap_or(i64::MAX);
-    let units = match tracker.counter() {
-        Some(counter) => counter.rate().cycles_in(ns),
-        None => ns,
-    };
-    units.max(0).unsigned_abs()
-}
-
 impl Live for Running {
     type Latest = LiveSecond;
 
@@ -142,10 +127,8 @@ impl Live for Running {
     }
 
     fn ready(&self) -> String {
-        let points = self.draining.points().all.iter();
-        let points = points.map(|it| format!("{} ({})", it.interface, it.attachment.hook()));
-        let points: Vec<_> = points.collect();
-        format!("{}, {}", points.join(", "), self.draining.clock())
+        let points = self.draining.points().programs.ready();
+        format!("{points}, {}", self.draining.clock())
     }
 
     fn give_up_privileges(

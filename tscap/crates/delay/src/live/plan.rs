@@ -10,6 +10,7 @@ use tscap_clock::TscPath;
 use tscap_filter::Filter;
 use tscap_network::namespaces::Target;
 use tscap_references::Followed;
+use tscap_session::clock_at_tap;
 use tscap_streams::ENDS_WITHIN;
 
 /// Where packets are seen when they leave.
@@ -109,10 +110,10 @@ impl LivePlan {
             MeasuredPath::RoundTrip(_) => true,
             MeasuredPath::Mirrored { .. } => false,
         };
-        match self.clock {
-            ClockChoice::Auto if is_tapped => (ClockChoice::Ktime, None),
-            ClockChoice::Tsc if is_tapped => (ClockChoice::Tsc, Some(TscPath::Perf)),
-            clock => (clock, None),
+        if is_tapped {
+            clock_at_tap(self.clock)
+        } else {
+            (self.clock, None)
         }
     }
 

@@ -1,44 +1,38 @@
 //! The programs of a measurement on its interfaces.
 
 use tokio::task::yield_now;
-use tscap_common::hook::Slot;
 
 use super::plan::{LivePlan, MeasuredPath, OutPoint};
 use crate::schema::Match;
 use crate::{MOST_EXITS, SeenAt};
 use tscap_base::failure::{Context as _, Failure, Hint as _};
-use tscap_base::kernel_files::KernelFiles;
 use tscap_capture::interface::{find, find_usable};
-use tscap_capture::netmask_for;
 use tscap_filter::LinkType;
 use tscap_live::Scope;
-use tscap_live::settings::{JournalFolder, SettingsGuard};
+use tscap_live::settings::SettingsGuard;
 use tscap_network::bpf::{InterfaceLink, LinkPoint};
 use tscap_network::ethtool;
 use tscap_network::netdev::{self, Link};
-use tscap_programs::hook::{
-    AttachPoint, Attacher, Attachment, EgressPoint, HookChoice, Loaded, Port, Presence,
-};
-use tscap_session::{Points, by_filter, not_attached};
+use tscap_programs::hook::Loaded;
+use tscap_session::{Attached, Place, Points, SeenWhen};
 
 /// The task, in errors.
 const TASK: &str = "measure at";
 const KINDS: [LinkType; 1] = [LinkType::Ethernet];
 
-/// Where a program of the measurement is.
-#[derive(Debug)]
-pub(super) struct Point {
-    /// The interface, for people.
-    pub interface: String,
+/// What a program is for in the measurement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Role {
     /// What it is called as an exit.
     pub name: &'static str,
-    pub attachment: Attachment,
-    /// The program's place.
-    pub slot: Slot,
-    /// The way that it belongs to, and where on that it is.
+    /// The way that it belongs to.
     pub way: usize,
+    /// Where on that it is.
     pub at: SeenAt,
 }
+
+/// Where a program of the measurement is.
+pub(super) type Point = tscap_session::Point<Role>;
 
 /// A way through what is measured, before its programs are attached.
 #[derive(Clone, Debug)]
@@ -71,14 +65,11 @@ impl Seen {
 
 /// All programs of a measurement; they are detached on drop, the entries first.
 pub(super) struct AttachedPoints {
-    /// Where packets enter, then where they leave.
-    pub all: Vec<Point>,
+    /// Where packets leave, then where they enter.
+    pub programs: Attached<Role>,
     /// Names of the ways.
     pub ways: Vec<String>,
     mirrors: Vec<InterfaceLink>,
-    changes: SettingsGuard,
-    /// Some are in other network namespaces.
-    is_elsewhere: bool,
 }
 
 /// The interfaces of a measurement, looked up.
@@ -277,11 +268,9 @@ impl AttachedPoints {
         loaded: &Loaded,
     ) -> Result<Self, Failure> {
         let mut points = Self {
-            all: Vec::new(),
+            programs: Attached::none(),
             ways: interfaces.ways.iter().map(|way| way.name.clone()).collect(),
             mirrors: Vec::new(),
-            changes: SettingsGuard::new(JournalFolder::live(), KernelFiles::live()),
-            is_elsewhere: interfaces.scope.is_elsewhere() || interfaces.peer_scope.is_elsewhere(),
         };
         let ways = || interfaces.ways.iter().enumerate();
         for (way, it) in ways() {
@@ -311,40 +300,23 @@ impl AttachedPoints {
         (link, seen): &(Link, Seen),
         (way, at): (usize, SeenAt),
     ) -> Result<(), Failure> {
-        let number = self.all.len() as u32;
         let scope = match seen {
             Seen::ReceivedByPeer if interfaces.peer_scope.is_elsewhere() => &interfaces.peer_scope,
             _ => &interfaces.scope,
         };
-        let filter = plan.filter.as_ref();
-        let netmask = scope.visit(|| netmask_for(filter, link))??;
-        let filter = filter
-            .map(|it| it.program_for(LinkType::Ethernet, netmask))
-            .transpose()?;
-        let port = Port {
+        let place = Place {
+            scope,
             link,
-            number,
-            filter,
+            number: self.programs.all.len() as u32,
+            seen: match seen {
+                Seen::Received | Seen::ReceivedByPeer => SeenWhen::Received,
+                Seen::BeforeQueueing => SeenWhen::BeforeQueueing,
+                Seen::BehindQueueing => SeenWhen::BehindQueueing,
+            },
+            filter: plan.filter.as_ref(),
         };
-        let attachment = scope.visit(|| {
-            let by_filter = &mut by_filter(&mut self.changes);
-            let mut attacher = Attacher { loaded, by_filter };
-            match seen {
-                Seen::Received | Seen::ReceivedByPeer => attacher.received(&port, HookChoice::Auto),
-                Seen::BeforeQueueing => attacher.sent(&port, EgressPoint::Qdisc),
-                Seen::BehindQueueing => attacher.tapped(&port),
-            }
-        })?;
-        let attachment = attachment.map_err(not_attached)?;
-        self.all.push(Point {
-            interface: scope.name_of(&link.name),
-            name: seen.name(),
-            slot: Slot::of(number, attachment.at.hook().direction()),
-            attachment,
-            way,
-            at,
-        });
-        Ok(())
+        let name = seen.name();
+        self.programs.add(loaded, &place, Role { name, way, at })
     }
 
     /// Mirrors what the first interface receives and what the second one sends.
@@ -365,19 +337,13 @@ impl AttachedPoints {
         Ok(())
     }
 
-    /// The slots, for the account.
-    pub fn slots(&self) -> Vec<Slot> {
-        self.all.iter().map(|point| point.slot).collect()
-    }
-
     /// Detaches the programs of entries: what is inside can still be seen when it leaves.
     /// With mirrored ends there is nothing else, and nothing is detached.
     pub fn close_entries(&self) {
-        for point in self.all.iter().filter(|point| point.at == SeenAt::Entry) {
-            if self.mirrors.is_empty() {
-                // An interface that is gone has no program.
-                let _ = point.attachment.held.detach();
-            }
+        if self.mirrors.is_empty() {
+            let all = self.programs.all.iter();
+            let entries = all.filter(|point| point.role.at == SeenAt::Entry);
+            entries.for_each(Point::detach);
         }
         // The copy of what enters comes first.
         if let Some(entry) = self.mirrors.last() {
@@ -387,12 +353,9 @@ impl AttachedPoints {
 
     /// What a reader must know of where packets are stamped.
     pub fn warnings(&self) -> Vec<String> {
-        let late = |point: &&Point| {
-            point.at == SeenAt::Entry
-                && !point.attachment.at.is_in_driver()
-                && point.attachment.at != AttachPoint::Tap
-        };
-        let late = self.all.iter().filter(late).map(|point| {
+        let all = self.programs.all.iter();
+        let late = all.filter(|it| it.role.at == SeenAt::Entry && it.is_behind_gro());
+        let late = late.map(|point| {
             format!(
                 "{}: packets are stamped in the network stack, at {}, where they may be \
                  aggregates (GRO), which match nothing: `ethtool -K {} gro off`",
@@ -407,20 +370,17 @@ impl AttachedPoints {
 
 impl Points for AttachedPoints {
     fn is_gone(&self) -> bool {
-        let mut all = self.all.iter();
-        all.any(|point| point.attachment.held.look() == Presence::Gone)
+        self.programs.is_gone()
     }
 
     fn close(&self) {
         for mirror in &self.mirrors {
             let _ = mirror.detach();
         }
-        for point in &self.all {
-            let _ = point.attachment.held.detach();
-        }
+        self.programs.close();
     }
 
     fn changes(&mut self) -> (Option<&mut SettingsGuard>, bool) {
-        (Some(&mut self.changes), self.is_elsewhere)
+        self.programs.changes()
     }
 }

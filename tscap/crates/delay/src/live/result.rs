@@ -57,7 +57,7 @@ pub(super) fn of(
     ended: EndedSession<MatcherSink, AttachedPoints>,
     (seconds, mut warnings): (f64, Vec<String>),
 ) -> std::result::Result<Result, Failure> {
-    let (losses, seen) = ended.losses(&ended.points.slots())?;
+    let (losses, seen) = ended.losses(&ended.points.programs.slots())?;
     let EndedSession {
         sink: MatcherSink {
             ways, memory_bytes, ..
@@ -90,8 +90,8 @@ pub(super) fn of(
     let mut passages = Vec::new();
     let mut slowest = Vec::new();
     for (way, ended) in ends.into_iter().enumerate() {
-        let spots = points.all.iter().zip(&losses);
-        let spots = spots.filter(|(point, _)| point.way == way);
+        let spots = points.programs.all.iter().zip(&losses);
+        let spots = spots.filter(|(point, _)| point.role.way == way);
         let spots: Vec<_> = spots
             .map(|(point, lost)| (point, spot(point, lost, &ended)))
             .collect();
@@ -136,7 +136,7 @@ fn bound_ns(tracker: &Tracker, longest_ns: i64) -> u64 {
 }
 
 fn spot(point: &Point, lost: &Outcomes, ended: &Ended) -> MeasuringPoint {
-    let Seen { keyed, unkeyed } = match point.at {
+    let Seen { keyed, unkeyed } = match point.role.at {
         SeenAt::Entry => ended.seen[0],
         SeenAt::Exit(exit) => ended.seen[1 + exit],
     };
@@ -160,12 +160,12 @@ fn passage(
     ended: Ended,
     is_mirrored: bool,
 ) -> (Passage, Vec<SlowPacket>) {
-    let of = |at: SeenAt| spots.iter().find(|(point, _)| point.at == at);
+    let of = |at: SeenAt| spots.iter().find(|(point, _)| point.role.at == at);
     let (_, entry) = of(SeenAt::Entry).expect("each way has an entry");
     let figures = ended.accounts.into_iter().zip(ended.delays).enumerate();
     let exits = figures.map(|(exit, (account, delays))| {
         let (point, spot) = match of(SeenAt::Exit(exit)) {
-            Some((point, spot)) => (point.name, spot.clone()),
+            Some((point, spot)) => (point.role.name, spot.clone()),
             // Both sightings are at one place.
             None => ("mirror", entry.clone()),
         };

@@ -2,6 +2,7 @@
 
 use tscap_common::hook::Slot;
 
+use super::points::Role;
 use super::way::WayState;
 use crate::{Latest, SeenAt, Sighting};
 use tscap_clock::{RawStamp, Tracker};
@@ -17,14 +18,6 @@ pub struct LiveSecond {
     pub remembered: u64,
 }
 
-/// Which way a program's records are of, and where they are on it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Role {
-    pub slot: Slot,
-    pub way: usize,
-    pub at: SeenAt,
-}
-
 /// The matchers of all ways.
 pub(super) struct MatcherSink {
     /// The CPU of each ring.
@@ -36,11 +29,15 @@ pub(super) struct MatcherSink {
 }
 
 impl MatcherSink {
-    pub fn new(cpus: Vec<u32>, roles: &[Role], (ways, memory_bytes): (Vec<WayState>, u64)) -> Self {
-        let slots = roles.iter().map(|role| role.slot.0 as usize + 1).max();
+    pub fn new(
+        cpus: Vec<u32>,
+        roles: &[(Slot, Role)],
+        (ways, memory_bytes): (Vec<WayState>, u64),
+    ) -> Self {
+        let slots = roles.iter().map(|(slot, _)| slot.0 as usize + 1).max();
         let mut by_slot = vec![None; slots.unwrap_or(0)];
-        for role in roles {
-            by_slot[role.slot.0 as usize] = Some((role.way, role.at));
+        for (slot, role) in roles {
+            by_slot[slot.0 as usize] = Some((role.way, role.at));
         }
         Self {
             cpus,

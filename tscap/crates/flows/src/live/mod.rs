@@ -4,7 +4,7 @@
 mod points;
 mod sink;
 
-use self::points::{AttachedPoints, Interfaces, Point};
+use self::points::{Interfaces, Point};
 use self::sink::{FlowSink, Shown};
 use super::flows::places;
 use super::schema::{Account, FlowReport, IntervalBasis, Place, SortOrder};
@@ -16,7 +16,7 @@ use tscap_file::accounting::{Direction, Outcomes};
 use tscap_filter::Filter;
 use tscap_network::namespaces::Target;
 use tscap_references::{Followed, ReferenceSummary};
-use tscap_session::{Draining, EndReason, Live, Machine, Recorded, Session, SessionPlan};
+use tscap_session::{Attached, Draining, EndReason, Live, Machine, Recorded, Session, SessionPlan};
 use tscap_streams::DelayBasis;
 use tscap_utc::{Roots, UtcReader};
 
@@ -58,7 +58,7 @@ pub struct LivePlan {
 #[derive(Debug)]
 pub struct Running {
     plan: LivePlan,
-    draining: Draining<FlowSink, AttachedPoints>,
+    draining: Draining<FlowSink, Attached<Direction>>,
 }
 
 /// What was found.
@@ -99,7 +99,7 @@ impl LivePlan {
             ring_bytes: self.ring_bytes,
         };
         let session = Session::open(&machine, &plan, on_event).await?;
-        let points = AttachedPoints::attach(self, &interfaces, &session.loaded).await?;
+        let points = points::attach(self, &interfaces, &session.loaded).await?;
         // That of a reference is known once the clock is read.
         let utc_bound_ns = match self.reference {
             Some(_) => None,
@@ -108,7 +108,7 @@ impl LivePlan {
         let draining = session.drain(points, |points, beginning| {
             let places = points.all.iter();
             let places = places.map(|point| PlaceClock {
-                opposite: points.opposite(point),
+                opposite: points::opposite(points, point),
                 ..place_of(
                     point,
                     beginning.path,
@@ -141,7 +141,7 @@ fn place_of(
     PlaceClock {
         place: Place {
             interface: Some(point.interface.clone()),
-            sent: point.direction == Direction::Out,
+            sent: point.role == Direction::Out,
             intervals: IntervalBasis {
                 clock: path.function().to_owned(),
                 step_ns: 1,
@@ -166,14 +166,11 @@ impl Live for Running {
     type Latest = Latest;
 
     fn warnings(&self) -> Vec<String> {
-        self.draining.points().warnings()
+        points::warnings(self.draining.points())
     }
 
     fn ready(&self) -> String {
-        let points = self.draining.points().all.iter();
-        let points = points.map(|it| format!("{} ({})", it.interface, it.attachment.hook()));
-        let points: Vec<_> = points.collect();
-        format!("{}, {}", points.join(", "), self.draining.clock())
+        self.draining.ready()
     }
 
     fn give_up_privileges(
@@ -209,7 +206,7 @@ impl Running {
         for (entry, count) in losses.iter().flat_map(Outcomes::entries) {
             account.note_unrecorded(entry.name, count);
         }
-        let mut warnings = ended.points.warnings();
+        let mut warnings = points::warnings(&ended.points);
         let lost: u64 = losses.iter().map(Outcomes::lost).sum();
         if lost > 0 {
             warnings.push(format!(

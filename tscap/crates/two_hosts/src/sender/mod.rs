@@ -21,11 +21,10 @@ use std::time::Duration;
 use exchanges::Exchanges;
 use figures::Figures;
 use packets::{PacketPlan, PacketSocket, Sending};
-use points::SenderPoints;
 use sink::SenderSink;
 use tscap_base::failure::{Context as _, Failure, Hint as _};
-use tscap_capture::{ClockChoice, Event};
-use tscap_clock::{RawStamp, Tracker, TscPath};
+use tscap_capture::Event;
+use tscap_clock::RawStamp;
 use tscap_common::key::KeyOf;
 use tscap_common::sighting::MOST_KEPT;
 use tscap_delay::schema::{AlignmentReport, PeerSession, SessionAccount};
@@ -35,7 +34,10 @@ use tscap_live::Scope;
 use tscap_network::netdev::{self, Link};
 use tscap_network::route;
 use tscap_references::ReferenceSummary;
-use tscap_session::{Draining, EndReason, Live, Machine, Recorded, Session, SessionPlan, Times};
+use tscap_session::{
+    Attached, Draining, EndReason, Live, Machine, Recorded, Session, SessionPlan, Times,
+    clock_at_tap,
+};
 use tscap_utc::{Roots, SharedUtcBound, UtcReader};
 
 pub use figures::SessionSecond;
@@ -47,7 +49,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Sessions while they go on. When this is dropped, nothing stays attached.
 pub struct Running {
-    draining: Draining<SenderSink, SenderPoints>,
+    draining: Draining<SenderSink, Attached<()>>,
     sending: Vec<Sending>,
     begun: Vec<PeerSession>,
     /// What bounds the host's clock against UTC, and the same for the thread of the sessions.
@@ -98,12 +100,7 @@ impl SenderPlan {
             }
         }
         let filter = self.filter();
-        // Of a program at the tap the module's function can't be called.
-        let (clock, tsc_path) = match self.clock {
-            ClockChoice::Auto => (ClockChoice::Ktime, None),
-            ClockChoice::Tsc => (ClockChoice::Tsc, Some(TscPath::Perf)),
-            clock => (clock, None),
-        };
+        let (clock, tsc_path) = clock_at_tap(self.clock);
         // A reply that is longer than what is kept shows its beginning.
         let kept = (HEADERS + self.size).min(MOST_KEPT as u32 - 4);
         let plan = SessionPlan {
@@ -119,7 +116,7 @@ impl SenderPlan {
             ring_bytes: self.ring_bytes,
         };
         let session = Session::open(&machine, &plan, on_event).await?;
-        let points = SenderPoints::attach(&links, &session.loaded, filter.as_ref(), &scope)?;
+        let points = points::attach(&links, &session.loaded, filter.as_ref(), &scope)?;
         let begun = reached.iter().zip(&self.peers);
         let begun: Vec<_> = begun
             .map(|(it, peer)| self.begun(it, peer, &scope))
@@ -150,7 +147,7 @@ impl SenderPlan {
         let mut utc = UtcReader::open(Roots::live());
         let utc_bound = SharedUtcBound::new(utc.read().bound_ns);
         let draining = session.drain(points, |_, beginning| {
-            let wait = units_of(self.wait, beginning.tracker);
+            let wait = beginning.units_of(self.wait);
             let figures = ssids.iter().map(|ssid| {
                 let exchanges = Exchanges::new(self.mode(), self.key.clone(), *ssid, wait);
                 Figures::new(self, exchanges, beginning.start)
@@ -264,7 +261,7 @@ impl Live for Running {
     }
 
     fn ready(&self) -> String {
-        let points = self.draining.points().ready();
+        let points = points::ready(self.draining.points());
         format!("{points}, {}", self.draining.clock())
     }
 
@@ -375,12 +372,4 @@ impl Running {
         // What has come by then is in the rings.
         tokio::time::sleep(LOOK_EVERY).await;
     }
-}
-
-/// A time in the unit of the stamps.
-fn units_of(time: Duration, tracker: &Tracker) -> u64 {
-    let ns = i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    let counter = tracker.counter();
-    let units = counter.map_or(ns, |counter| counter.rate().cycles_in(ns));
-    units.max(0).unsigned_abs()
 }
