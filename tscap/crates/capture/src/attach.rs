@@ -1,42 +1,41 @@
 //! The program attached to each interface, and what goes with that: promiscuous mode,
 //! offloads, where frames are received.
 
+mod received;
+mod refused;
+
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
+use self::received::attach_to_received;
+use self::refused::{attach_failure, first_line, not_listening};
 use super::counter::Counter;
 use super::event::{Event, Reporter};
-use super::expected_disturbance::{self, DefaultCarriers};
+use super::expected_disturbance::DefaultCarriers;
 use super::hardware::{self, PtpClocks};
 use super::header::Taken;
 use super::live_link::LiveLink;
 use super::live_links::ChangedLink;
-use super::load::load_hint;
 use super::pinning::Pinning;
-use super::plan::{Capture, Offloads, Privileges};
+use super::plan::{Capture, Privileges};
 use super::selection::Selected;
 use super::{going_on, header, offloading};
 use tscap_base::failure::Failure;
 use tscap_base::kernel_files::KernelFiles;
-use tscap_base::text::causes::chain;
 use tscap_clock::StampPath;
 use tscap_engine::PtpClock;
 use tscap_file::accounting::Direction;
 use tscap_file::pcapng::{HardwareOption, InterfaceInfo, StampOption, VlanTags};
 use tscap_filter::Filter;
-use tscap_host::installed::Installed;
 use tscap_live::Scope;
 use tscap_live::settings::{JournalFolder, RestoreSummary, SettingsGuard};
 use tscap_network::clsact::{Clsact, Side};
 use tscap_network::ethtool::Feature;
 use tscap_network::netdev::Link;
 use tscap_network::promisc::{Promiscuous, PromiscuousError};
-use tscap_programs::hook::{
-    AttachError, AttachPoint, AttachedProgram, Attacher, Attachment, HookChoice, Loaded, Port,
-    Refusal, offloads,
-};
+use tscap_programs::hook::{AttachPoint, Attacher, Loaded, Port, Refusal, offloads};
 
 /// Attaches programs, at the start and to interfaces that join, and keeps in force what goes
 /// with that. All of it is given back on drop.
@@ -187,14 +186,11 @@ impl Attaching {
             )?);
         }
         let received = attached.first().map(|it| (it.at, it.reads_vlan_tags));
-        let hardware = hardware.filter(|_| attached.iter().any(|it| it.reads_hardware_stamps));
+        let mut hardware = hardware.filter(|_| attached.iter().any(|it| it.reads_hardware_stamps));
         let is_needed = |attached: &[_]| selected.is_named || attached.is_empty();
         if directions.contains(&Direction::Out) {
-            let sent = {
-                let mut by_filter = by_filter(&mut self.changes);
-                let by_filter = &mut by_filter;
-                Attacher { loaded, by_filter }.sent(&port, plan.egress_point)
-            };
+            let by_filter = &mut by_filter(&mut self.changes);
+            let sent = Attacher { loaded, by_filter }.sent(&port, plan.egress_point);
             match sent.map_err(|it| attach_failure(it, self.path)) {
                 Err(failure) if !is_needed(&attached) => reporter.warning(&format!(
                     "{}: what it sends is not captured: {failure}",
@@ -216,7 +212,6 @@ impl Attaching {
             vlan_tags(plan, link, &in_force, reads_vlan_tags, reporter)
         });
         self.promiscuous.extend(promiscuous);
-        let mut hardware = hardware;
         let stamps_by = match &mut hardware {
             Some(hardware) => name_clock(&mut self.ptp_clocks, selected, hardware, reporter)?,
             None => None,
@@ -265,8 +260,7 @@ impl Attaching {
         live.lose_received();
         let began = Instant::now();
         let attachment = scope.visit(|| {
-            let mut by_filter = by_filter(&mut self.changes);
-            let by_filter = &mut by_filter;
+            let by_filter = &mut by_filter(&mut self.changes);
             Attacher { loaded, by_filter }.beside(&port)
         })?;
         let attachment = attachment.map_err(|it| attach_failure(it, self.path))?;
@@ -381,138 +375,9 @@ fn by_filter(
     |program, link, side| Ok(changes.attach_filter(program, link, side, "tscap")?)
 }
 
-/// Attaches the program to received frames, and tells what that changes.
-fn attach_to_received(
-    plan: &Capture,
-    (port, selected): (&Port<'_>, &Selected),
-    loaded: &Loaded,
-    path: StampPath,
-    (changes, carriers): (&mut SettingsGuard, &mut DefaultCarriers),
-    reporter: &mut Reporter<'_>,
-) -> Result<Attachment, Failure> {
-    let link = port.link;
-    let turns_off = plan.offloads == Offloads::Off;
-    if turns_off {
-        let in_stack = matches!(plan.hook, HookChoice::Generic | HookChoice::Tcx);
-        offloading::turn_off(link, in_stack, changes, reporter)?;
-    }
-    let before = offloads::read(&link.name);
-    expected_disturbance::say(selected, plan.hook, &before, carriers, reporter);
-    let foreseen = offloading::journal_offloads_ahead(link, &before, changes);
-    let mut attachment = None;
-    if plan.hardware_stamps.is_some() {
-        let mut by_filter = by_filter(changes);
-        let by_filter = &mut by_filter;
-        let stamped = Attacher { loaded, by_filter }.stamped_by_hardware(port);
-        match stamped.map_err(|it| attach_failure(it, path)) {
-            Err(failure) if !selected.is_named => reporter.warning(&failure.to_string()),
-            stamped => attachment = Some(stamped?),
-        }
-    }
-    let attachment = match attachment {
-        Some(attachment) => attachment,
-        None => {
-            let mut by_filter = by_filter(changes);
-            let by_filter = &mut by_filter;
-            let attached = Attacher { loaded, by_filter }.received(port, plan.hook);
-            attached.map_err(|it| attach_failure(it, path))?
-        }
-    };
-    let changed = offloads::changes(&before, &offloads::read(&link.name));
-    offloading::say_changes(link, &changed, foreseen, reporter);
-    if attachment.at.is_entry() {
-        say_beside(link, &attachment, reporter);
-    }
-    if !attachment.at.is_in_driver() {
-        say_later(link, &attachment, turns_off, reporter);
-        if turns_off {
-            offloading::turn_off(link, true, changes, reporter)?;
-        }
-    }
-    Ok(attachment)
-}
-
-/// Says what is captured beside a program of somebody else.
-fn say_beside(link: &Link, attachment: &Attachment, reporter: &mut Reporter<'_>) {
-    let (name, hook) = (&link.name, attachment.hook());
-    reporter.note(&format!(
-        "{name}: somebody else's program is at XDP: frames are captured and stamped before it \
-         decides about them, by {hook}; of a frame in several buffers the first one is kept"
-    ));
-}
-
-/// Warns of what a stamp in the network stack is. GRO is on unless `turns_off`.
-fn say_later(link: &Link, attachment: &Attachment, turns_off: bool, reporter: &mut Reporter<'_>) {
-    let (name, at) = (&link.name, attachment.at.name());
-    let why = match (&attachment.fallback, &link.xdp) {
-        (None, _) => String::new(),
-        (Some(refusal), Some(xdp)) => format!(
-            "XDP program {} of somebody else is there, and what it drops or redirects is not \
-             seen here ({}); ",
-            xdp.ids(),
-            first_line(refusal)
-        ),
-        (Some(refusal), None) => format!("no native XDP ({}); ", chain(refusal)),
-    };
-    let advice = if turns_off {
-        ""
-    } else {
-        "; --offloads off turns GRO off for the capture"
-    };
-    reporter.warning(&format!(
-        "{name}: {why}stamps are taken in the network stack, at {at}, where frames may be \
-         aggregates (GRO, GSO){advice}"
-    ));
-}
-
-/// Why a hook was refused, without the verifier's log.
-fn first_line(refusal: &AttachError) -> String {
-    let why = chain(refusal);
-    why.lines().next().unwrap_or_default().to_owned()
-}
-
 fn say_not_promiscuous(link: &Link, error: &PromiscuousError, reporter: &mut Reporter<'_>) {
     let name = &link.name;
     reporter.warning(&format!(
         "{name}: not promiscuous: {error} (-p leaves it as it is)"
     ));
-}
-
-/// A port that only listens gets frames for others.
-fn not_listening(link: &Link, error: PromiscuousError) -> Failure {
-    Failure::from_error(error, format!("cannot listen on {}", link.name)).hint(format!(
-        "--tap needs promiscuous mode: {}",
-        Installed::find().advice()
-    ))
-}
-
-fn attach_failure(error: AttachError, path: StampPath) -> Failure {
-    if error.os_error() == Some(libc::EMFILE) {
-        return Failure::from_error(error, "cannot attach the program").hint(
-            "each interface takes some open files: ulimit -n 65536, or LimitNOFILE= of a service",
-        );
-    }
-    let hint = match &error {
-        AttachError::Busy { interface, xdp } => {
-            let removal = AttachedProgram::of(xdp).removal(interface, xdp.mode);
-            format!("--hook auto captures beside it; or {removal}")
-        }
-        AttachError::Refused {
-            at: AttachPoint::NativeXdp,
-            ..
-        } => "--hook auto or tcx works with every driver, but may show aggregates".into(),
-        AttachError::Refused {
-            at: AttachPoint::ClsactIngress | AttachPoint::ClsactEgress,
-            ..
-        } => "-Q in with --hook xdp or generic needs no program of tc".into(),
-        AttachError::NoHardwareStamps { .. } => {
-            "leave out --hw-stamps: of the drivers of Linux, igc, ice, idpf, mlx4, mlx5, stmmac and \
-             veth tell them to programs at native XDP, some since 6.3"
-                .into()
-        }
-        AttachError::Load { source, .. } => load_hint(path, source).into(),
-        AttachError::Namespace { .. } => "mount procfs at /proc".into(),
-        AttachError::Refused { .. } | AttachError::NoEntry { .. } => "dmesg may say more".into(),
-    };
-    Failure::from_error(error, "cannot attach the program").hint(hint)
 }

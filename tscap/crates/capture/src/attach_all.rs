@@ -87,7 +87,11 @@ pub(super) async fn attach_all(
     }
     loaded.loader().discard_preloaded();
     gathered.tell(reporter);
-    result.map(|()| all)
+    result?;
+    if all.described.is_empty() {
+        reporter.note(&interfaces.selection.waits_for());
+    }
+    Ok(all)
 }
 
 /// In the order in which they are attached to. For the first one nothing could be loaded ahead:

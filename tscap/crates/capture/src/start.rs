@@ -134,11 +134,7 @@ impl Capture {
         } = clock;
         let mut clocks = Watched::new(clocks, utc.disruptions());
         let (mut loaded, path) = (stamping.loaded, stamping.path);
-        let untrusted = machine.untrusted_tsc.map(|why| why.to_string());
-        let untrusted = untrusted.filter(|_| path.source() == StampSource::Tsc);
-        let stamp = attach::stamp(path, counter.as_ref(), untrusted);
-        let who = (self, machine.interfaces.is_elsewhere());
-        let mut attaching = Attaching::new(who, path, stamp, ptp_clocks);
+        let mut attaching = self.attaching(&machine, path, counter.as_ref(), ptp_clocks);
         let mut left_out = LeftOut::default();
         let on = (self, &machine.interfaces);
         let attached = attach_all(on, &mut attaching, &loaded, (&mut left_out, reporter)).await?;
@@ -147,9 +143,6 @@ impl Capture {
             described,
             stamps_by,
         } = attached;
-        if described.is_empty() {
-            reporter.note(&machine.interfaces.selection.waits_for());
-        }
 
         let (cross, _) = tracker.look(&mut clocks);
         note_tai(path, &tracker, reporter);
@@ -208,6 +201,21 @@ impl Capture {
 }
 
 impl Capture {
+    /// What attaches the programs, with stamps by `path`.
+    fn attaching(
+        &self,
+        machine: &Machine,
+        path: StampPath,
+        counter: Option<&Counter>,
+        ptp_clocks: PtpClocks,
+    ) -> Attaching {
+        let untrusted = machine.untrusted_tsc.as_ref().map(ToString::to_string);
+        let untrusted = untrusted.filter(|_| path.source() == StampSource::Tsc);
+        let stamp = attach::stamp(path, counter, untrusted);
+        let who = (self, machine.interfaces.is_elsewhere());
+        Attaching::new(who, path, stamp, ptp_clocks)
+    }
+
     /// Gives files that are named by the start their names, and all of them to their owner.
     fn name_files(
         &self,

@@ -65,47 +65,73 @@ pub(super) fn prepare(
     if interrupts.is_some() {
         turns.extend(with_interrupts_off(&mut programs, &stamps)?);
     }
-    let attach = |ifindex| {
-        InterfaceLink::attach(programs.cost_program(None)?, ifindex, LinkPoint::NativeXdp)
-    };
-    let mut kernel = None;
-    let (link, traffic) = match &frame_source {
-        FrameSource::Own { pair, .. } => {
-            // Without a program too, redirected frames are to come up to the stack.
-            pair.take_redirected()?;
-            kernel = Some(KernelStamps::open(pair)?);
-            let link = pair.rx_netns.within(|| attach(pair.rx.index))?;
-            pair.tx_netns.enter()?;
-            let traffic = Traffic::new(pair, cpu, rate)?;
-            if let Some(why) = traffic.no_tsc() {
-                let why = chain(why);
-                warnings.push(format!("no delays by tsc, which the frames lack: {why}"));
-            }
-            (link, Some(traffic))
-        }
-        FrameSource::Live { link, .. } => {
-            let attached = attach(link.index);
-            let link = attached.map_err(|source| ExperimentError::Native {
-                interface: link.name.clone(),
-                source,
-            })?;
-            (link, None)
-        }
-    };
+    let first = Attached::to(&frame_source, &programs, (cpu, rate), warnings)?;
     let bench = CompareBed {
         programs,
-        link,
+        link: first.link,
         frame_source,
-        traffic,
+        traffic: first.traffic,
         whole,
         rate,
         cpu,
         allowed,
         tool_cpus,
-        kernel,
+        kernel: first.kernel,
         stop,
     };
     Ok((bench, turns))
+}
+
+/// The first program at its interface, and what stands beside it where the frames are the
+/// experiment's own.
+struct Attached {
+    link: InterfaceLink,
+    traffic: Option<Traffic>,
+    kernel: Option<KernelStamps>,
+}
+
+impl Attached {
+    fn to(
+        frame_source: &FrameSource,
+        programs: &Programs,
+        (cpu, rate): (u32, Option<NsPerCycle>),
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, ExperimentError> {
+        let attach = |ifindex| {
+            InterfaceLink::attach(programs.cost_program(None)?, ifindex, LinkPoint::NativeXdp)
+        };
+        match frame_source {
+            FrameSource::Own { pair, .. } => {
+                // Without a program too, redirected frames are to come up to the stack.
+                pair.take_redirected()?;
+                let kernel = KernelStamps::open(pair)?;
+                let link = pair.rx_netns.within(|| attach(pair.rx.index))?;
+                pair.tx_netns.enter()?;
+                let traffic = Traffic::new(pair, cpu, rate)?;
+                if let Some(why) = traffic.no_tsc() {
+                    let why = chain(why);
+                    warnings.push(format!("no delays by tsc, which the frames lack: {why}"));
+                }
+                Ok(Self {
+                    link,
+                    traffic: Some(traffic),
+                    kernel: Some(kernel),
+                })
+            }
+            FrameSource::Live { link, .. } => {
+                let attached = attach(link.index);
+                let link = attached.map_err(|source| ExperimentError::Native {
+                    interface: link.name.clone(),
+                    source,
+                })?;
+                Ok(Self {
+                    link,
+                    traffic: None,
+                    kernel: None,
+                })
+            }
+        }
+    }
 }
 
 /// The rate of the TSC where it can be used. A warning says why not, or that it was forced.

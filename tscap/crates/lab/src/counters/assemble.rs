@@ -1,5 +1,7 @@
 //! From what was read to what is said.
 
+use std::collections::BTreeMap;
+
 use super::access::{Quartiles, course, histogram};
 use super::counter::{Counter, Place};
 use super::experiment::{READINGS, Request, Results, Taken};
@@ -8,6 +10,7 @@ use super::rates::{Rates, Seen};
 use super::schema::{Characteristics, Method, Phase, Reference, Subject, VERSION};
 use crate::early_end::early_end;
 use tscap_base::kernel_files::KernelFiles;
+use tscap_references::CounterTrend;
 use tscap_results::envelope::{Circumstances, Kind};
 use tscap_statistics::Distribution;
 
@@ -42,18 +45,14 @@ pub fn assemble(
         (Some(_), Some(path)) => Reference::of_device(&path, files),
         _ => Reference::Tsc,
     };
-    let seen = |counter| match counter {
-        Counter::Tsc => Some(Seen::Tsc),
-        counter => courses.get(&counter).map(Seen::Other),
-    };
-    let (by, by_hertz) = match reference {
-        Reference::Tsc => (Counter::Tsc, tsc_hertz),
-        Reference::Ptp { .. } => (Counter::Ptp, 1e9),
-    };
-    let rates = |counter: Counter| {
-        let (held, against) = (seen(counter)?, seen(by)?);
-        let hertz = [by_hertz, tsc_hertz];
-        (counter != by).then(|| Rates::new(held, against, hertz, &turns))
+    let held = HeldAgainst {
+        by: match reference {
+            Reference::Tsc => Counter::Tsc,
+            Reference::Ptp { .. } => Counter::Ptp,
+        },
+        courses,
+        turns,
+        tsc_hertz,
     };
     let idle = idle_phases(&phases);
     let [empty, empty_program] =
@@ -65,8 +64,8 @@ pub fn assemble(
                 Place::User => &empty,
                 Place::Program(_) => &empty_program,
             };
-            let rates = rates(taken.counter);
-            let medians = course(&taken.medians, &turns, empty, every_seconds);
+            let rates = held.rates(taken.counter);
+            let medians = course(&taken.medians, &held.turns, empty, every_seconds);
             let mut subject = subject(taken, empty, tsc_hertz);
             subject.latency_course = medians;
             if let Some(rates) = rates {
@@ -83,13 +82,7 @@ pub fn assemble(
     if about.machine.clocksource == tscap_arch::CLOCK_SOURCE {
         add_interfaces(&mut subjects);
     }
-    warnings.extend(
-        about.machine.noisy_steal().map(|steal| {
-            format!("a noisy machine: its host took {steal:.1} % of the time meanwhile")
-        }),
-    );
-    let loads = phases.iter().map(|phase| other_load(phase, request.cpu));
-    warnings.extend(loads.flatten());
+    warnings.extend(disturbances(&about, &phases, request.cpu));
     warnings.extend(subjects.iter().filter_map(failures));
     warnings.extend(ended_by.iter().map(early_end));
     Characteristics {
@@ -109,6 +102,44 @@ pub fn assemble(
         reference,
         warnings,
     }
+}
+
+/// Counters beside the one that they are held against.
+struct HeldAgainst {
+    by: Counter,
+    courses: BTreeMap<Counter, CounterTrend>,
+    /// The phase of each turn.
+    turns: Vec<usize>,
+    tsc_hertz: f64,
+}
+
+impl HeldAgainst {
+    /// `None` for the reference itself, and for what was not read.
+    fn rates(&self, counter: Counter) -> Option<Rates> {
+        let (held, against) = (self.seen(counter)?, self.seen(self.by)?);
+        let by_hertz = match self.by {
+            Counter::Ptp => 1e9,
+            _ => self.tsc_hertz,
+        };
+        let hertz = [by_hertz, self.tsc_hertz];
+        (counter != self.by).then(|| Rates::new(held, against, hertz, &self.turns))
+    }
+
+    fn seen(&self, counter: Counter) -> Option<Seen<'_>> {
+        match counter {
+            Counter::Tsc => Some(Seen::Tsc),
+            counter => self.courses.get(&counter).map(Seen::Other),
+        }
+    }
+}
+
+/// What else the machine did meanwhile.
+fn disturbances(about: &Circumstances, phases: &[Phase], cpu: u32) -> Vec<String> {
+    let steal = about.machine.noisy_steal();
+    let steal = steal
+        .map(|steal| format!("a noisy machine: its host took {steal:.1} % of the time meanwhile"));
+    let loads = phases.iter().filter_map(|phase| other_load(phase, cpu));
+    steal.into_iter().chain(loads).collect()
 }
 
 /// Indices of the phases without load.

@@ -3,7 +3,9 @@
 //! - `policy`: what it was asked to be;
 //! - `budget`: how many replies each source, and all of them, may have;
 //! - `sessions`: sequence numbers, and what has been answered before;
-//! - `socket`: receives requests with their stamps, and sends replies.
+//! - `socket`: receives requests with their stamps, and sends replies;
+//! - `reply_stamps`: when replies left;
+//! - `reflecting`: the thread that does so.
 //!
 //! Each request has one [`Outcome`]. A reply never has more octets than its request, but for the
 //! short requests of TWAMP light, which are answered on demand only.
@@ -11,6 +13,8 @@
 mod budget;
 mod outcome;
 mod policy;
+mod reflecting;
+mod reply_stamps;
 mod sessions;
 mod socket;
 
@@ -27,7 +31,8 @@ use tscap_protocol::{
 
 pub use outcome::{Outcome, Outcomes};
 pub use policy::{Policy, Rate};
-pub use socket::{Clock, Reflecting, Socket, Watch};
+pub use reflecting::{Clock, Reflecting, Watch};
+pub use socket::Socket;
 
 /// Octets of the shortest request of TWAMP light: sequence number, timestamp, error estimate (RFC
 /// 5357, appendix I).
