@@ -74,10 +74,12 @@ fn run(folder: &Path, shell: &str, options: &[&str], script: &str, line: &str) -
 }
 
 /// The function that is registered gets what readline would give it: the words, where an `=`
-/// is one by itself.
+/// is one by itself, and a colon too unless the user has taken it off COMP_WORDBREAKS.
 const BASH: &str = r#"
 source ./tscap.bash
+COMP_LINE="tscap $1"
 line=${1//=/ = }
+[[ $COMP_WORDBREAKS == *:* ]] && line=${line//:/ : }
 read -ra COMP_WORDS <<< "tscap $line"
 case $1 in *' ' | *=) COMP_WORDS+=('') ;; esac
 COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
@@ -93,6 +95,27 @@ fn bash() {
             run(folder, "bash", &["--norc"], BASH, line)
         });
     }
+}
+
+/// What stands up to the last colon of a word stays in the line: bash puts what is proposed behind
+/// that, and not if a colon breaks no words.
+#[test]
+fn bash_completes_behind_a_colon() {
+    if !has("bash") {
+        return;
+    }
+    let folder = folder();
+    let of = |script: &str, line| run(folder.path(), "bash", &["--norc"], script, line);
+    let all = ["kernel", "module", "module-ordered", "perf"];
+    for line in ["capture -i lo --clock tsc:", "-i lo --clock=tsc:"] {
+        assert_eq!(of(BASH, line), all, "tscap {line}");
+    }
+    assert_eq!(of(BASH, "-i lo --clock=tsc:module-"), ["module-ordered"]);
+    assert_eq!(of(BASH, "-i lo --reference ntp:x --clock tsc:p"), ["perf"]);
+    // A word by itself.
+    assert!(of(BASH, "-i lo --clock tsc ").iter().all(|it| it != "perf"));
+    let whole = format!("COMP_WORDBREAKS=${{COMP_WORDBREAKS//:}}\n{BASH}");
+    assert_eq!(of(&whole, "-i lo --clock tsc:p"), ["tsc:perf"]);
 }
 
 /// Behind a word is its description.

@@ -148,7 +148,7 @@ pub enum Privileges {
 /// Which programs to load: what tests replace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Programs {
-    /// The eBPF object.
+    /// The eBPF object: an ELF file with the programs and their maps.
     pub object: Vec<u8>,
     /// Name of the program in it; `None` for the one of the clock.
     pub name: Option<String>,

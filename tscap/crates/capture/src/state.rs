@@ -19,7 +19,7 @@ pub struct ReadyInterface {
     /// The network namespace that it is in, if that is not tscap's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Its number.
+    /// Index of the interface in its network namespace (`ip link` shows it).
     pub ifindex: u32,
     /// Where frames are stamped.
     pub hooks: Hooks,
@@ -122,9 +122,9 @@ pub struct Progress {
     pub seconds: f64,
     /// Frames that entered the programs.
     pub seen: u64,
-    /// Frames written.
+    /// Frames that are in files so far.
     pub written: u64,
-    /// Bytes written.
+    /// Length of all files so far, bytes, with headers and statistics.
     pub bytes: u64,
     /// Frames that the programs lost.
     pub drops: u64,

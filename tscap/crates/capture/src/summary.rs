@@ -179,7 +179,7 @@ pub struct FilesSummary {
 /// What became of the runs of `-z`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandsSummary {
-    /// Ended with success.
+    /// Commands that ended with exit code 0.
     pub succeeded: u64,
     /// Failed, or could not be started.
     pub failed: u64,
@@ -190,7 +190,7 @@ pub struct CommandsSummary {
 /// Converter threads of real-time priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrioritySummary {
-    /// Which.
+    /// Priority of SCHED_FIFO, 1 to 99.
     pub priority: u32,
     /// How often a thread was made to rest, so that its core has time for others.
     pub rests: u64,

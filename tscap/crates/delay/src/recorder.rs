@@ -22,7 +22,7 @@ const SLOWEST: usize = 10;
 pub struct Matched<'a> {
     /// When it entered, since the start, ns.
     pub at_ns: u64,
-    /// Its delay, ns.
+    /// From the entry to the exit, ns; negative within the bound of the stamps.
     pub delay_ns: i64,
     /// When it entered, by the wall clock.
     pub entered: RealNs,
@@ -32,7 +32,7 @@ pub struct Matched<'a> {
     pub cpu_out: Option<u32>,
     /// Length at the entry, bytes.
     pub length: u32,
-    /// Its key.
+    /// The hash by which the packet was matched.
     pub key: u64,
     /// Its first bytes at the entry, as many as were kept.
     pub bytes: &'a [u8],
@@ -41,17 +41,17 @@ pub struct Matched<'a> {
 /// The packets since the last look.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Latest {
-    /// Packets.
+    /// Packets that left since the last look and were matched.
     pub n: u64,
-    /// Least delay, ns.
+    /// Least delay of these packets, ns.
     pub min_ns: i64,
     /// Median, ns; with at least 20 packets.
     pub p50_ns: Option<i64>,
     /// 99 % are no slower, ns; with at least 1,000 packets.
     pub p99_ns: Option<i64>,
-    /// Greatest, ns.
+    /// Greatest delay of these packets, ns.
     pub max_ns: i64,
-    /// Mean, ns.
+    /// Mean delay of these packets, ns.
     pub mean_ns: f64,
 }
 

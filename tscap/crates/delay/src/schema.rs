@@ -117,7 +117,7 @@ pub struct Method {
 pub struct Correction {
     /// The file that it was read from.
     pub file: String,
-    /// The mean, ns.
+    /// Mean delay without the device, ns, which is taken off each delay.
     pub mean_ns: f64,
 }
 
@@ -287,11 +287,11 @@ pub struct Interval {
     pub at_s: f64,
     /// Packets that entered in it and were matched.
     pub n: u64,
-    /// Least delay, ns.
+    /// Least delay of these packets, ns.
     pub min_ns: i64,
-    /// Mean, ns.
+    /// Mean delay of these packets, ns.
     pub mean_ns: f64,
-    /// Greatest, ns.
+    /// Greatest delay of these packets, ns.
     pub max_ns: i64,
 }
 

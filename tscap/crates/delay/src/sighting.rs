@@ -23,7 +23,7 @@ pub struct Sighting {
     pub key: u64,
     /// When, comparable over all CPUs.
     pub stamp: RawStamp,
-    /// On which CPU.
+    /// Number of the CPU on which the program stamped the packet.
     pub cpu: u32,
     /// Length of the frame, bytes.
     pub length: u32,

@@ -32,7 +32,7 @@ pub struct MachineFacts {
 pub struct InterfaceFacts {
     /// Its name.
     pub name: String,
-    /// Its number.
+    /// Index of the interface in its network namespace (`ip link` shows it).
     pub ifindex: u32,
     /// Name of its driver; null if it doesn't say.
     pub driver: Option<String>,

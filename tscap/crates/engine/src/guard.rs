@@ -25,7 +25,7 @@ pub struct Guard {
 /// What it took from the thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SleepTotals {
-    /// How often.
+    /// Times that the thread was made to sleep.
     pub count: u64,
     /// For how long in all.
     pub time: Duration,

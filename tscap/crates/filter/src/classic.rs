@@ -22,7 +22,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// Bytes.
+    /// How many bytes a load of this size reads: 1, 2 or 4.
     pub fn bytes(self) -> u32 {
         match self {
             Self::Byte => 1,

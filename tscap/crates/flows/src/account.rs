@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What became of the packets: `seen` = `in_flows` + every other count up to `unrecorded`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Packets seen.
+    /// Packets that the programs saw, or that the file has.
     pub seen: u64,
     /// Of a flow: the sum of its flows' packets, and of those that are evicted and not listed.
     pub in_flows: u64,
@@ -63,14 +63,14 @@ impl Account {
 /// Flows that were taken out of the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evicted {
-    /// All.
+    /// Flows that were taken out to make room for others.
     pub flows: u64,
     /// Of them, those that are not among the flows that are listed, since there were more than
     /// the table holds.
     pub unlisted: u64,
     /// Packets of those that are not listed.
     pub unlisted_packets: u64,
-    /// Their bytes.
+    /// Bytes of those packets, with Ethernet's header and without its checksum.
     pub unlisted_bytes: u64,
     /// Packets that they have lost, by their sequence numbers.
     pub unlisted_lost: u64,

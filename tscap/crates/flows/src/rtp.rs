@@ -17,13 +17,13 @@ const MOST_LATE: u16 = 100;
 /// What of a header is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtpHeader {
-    /// Payload type.
+    /// Payload type, 0 to 127 (RFC 3551).
     pub payload_type: u8,
-    /// Sequence number.
+    /// Sequence number, modulo 2^16.
     pub seq: u16,
     /// Time of sampling, in units of the media's clock.
     pub timestamp: u32,
-    /// Synchronisation source.
+    /// Synchronisation source (SSRC), which tells streams of one session apart.
     pub ssrc: u32,
 }
 

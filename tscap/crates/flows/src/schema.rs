@@ -306,7 +306,7 @@ pub struct Jitter {
     pub last_ns: f64,
     /// Mean over the pairs.
     pub mean_ns: f64,
-    /// Greatest.
+    /// Greatest value that the jitter had, ns.
     pub max_ns: f64,
     /// Greatest error of any one; null if nothing bounds it.
     pub bound_ns: Option<u64>,
@@ -332,7 +332,7 @@ pub struct Loss {
     pub longest_loss: u64,
     /// Least number, unwrapped; negative before a wrap. Since the last restart of a source.
     pub first: Option<i64>,
-    /// Greatest number, unwrapped.
+    /// Greatest number, unwrapped. Since the last restart of a source.
     pub last: Option<i64>,
 }
 
@@ -350,9 +350,9 @@ pub struct Reordering {
 /// greater number came.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Extent {
-    /// Mean.
+    /// Mean of the extents of the reordered packets, packets.
     pub mean: f64,
-    /// Greatest.
+    /// Greatest of the extents, packets.
     pub max: u64,
     /// Those that reach back behind 32 gaps, of `tscap gen` in a file behind 16,384: counted as
     /// reaching to the oldest of these.
@@ -380,7 +380,7 @@ pub struct RtpFigures {
 pub struct Retransmissions {
     /// Segments with such bytes.
     pub segments: u64,
-    /// Bytes.
+    /// Bytes of TCP's payload that had been seen before.
     pub bytes: u64,
     /// Gaps in the bytes that were forgotten, since there were more than 8 at a time: what
     /// fills them later counts as seen again.

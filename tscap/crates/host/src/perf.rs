@@ -102,7 +102,7 @@ const PERF_FLAG_FD_CLOEXEC: u64 = 1 << 3;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerfEventAttr {
-    /// Which PMU.
+    /// `type`: the PMU, by its number in /sys/bus/event_source/devices/PMU/type.
     pub kind: u32,
     /// Length of the structure, bytes: [`open`] states it.
     pub size: u32,

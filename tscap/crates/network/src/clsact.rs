@@ -89,7 +89,7 @@ pub struct Filter {
     pub priority: u16,
     /// The program's id, which the kernel gives once (`bpf_prog_alloc_id`, cyclic).
     pub program: u32,
-    /// Its handle.
+    /// Number of the filter at its priority (`tc filter show` has it as handle).
     pub handle: u32,
 }
 

@@ -14,7 +14,7 @@ use tscap_base::kernel_files::{KernelFileError, KernelFiles, numbered, read, rea
 /// An interrupt that announces received frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueIrq {
-    /// Its number.
+    /// Number of the interrupt, as in /proc/interrupts.
     pub irq: u32,
     /// The queue, as its name has it; several interfaces count from 1.
     pub queue: u32,

@@ -15,7 +15,7 @@ use tscap_host::process;
 pub struct Kthread {
     /// The NAPI's number, the same for one NAPI only.
     pub napi: u32,
-    /// The thread's.
+    /// Process number of the thread.
     pub pid: u32,
     /// When it was started, clock ticks since boot.
     pub started: u64,

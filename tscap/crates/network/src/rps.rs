@@ -15,7 +15,7 @@ use tscap_host::cpu_list;
 /// A receive queue and its steering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RxQueue {
-    /// Its number.
+    /// Index of the queue at its interface, from 0.
     pub number: u32,
     /// CPUs that its frames are spread over; none: they stay where they come in.
     pub cpus: Vec<u32>,

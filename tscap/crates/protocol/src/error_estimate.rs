@@ -16,7 +16,7 @@ pub struct ErrorEstimate {
     pub synchronised: bool,
     /// Z: how the timestamps of the packet are written (RFC 8186).
     pub format: TimeFormat,
-    /// 0 to 63.
+    /// Exponent of the estimate, 0 to 63: a step of it doubles the error.
     pub scale: u8,
     /// 1 to 255. 0 is that of a corrupt packet.
     pub multiplier: u8,

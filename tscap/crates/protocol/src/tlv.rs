@@ -46,9 +46,9 @@ pub enum Method {
 pub struct Tlv<'a> {
     /// As they stand in the packet.
     pub flags: u8,
-    /// Its type.
+    /// STAMP TLV Type (RFC 8972, section 5.1).
     pub kind: u8,
-    /// Its value.
+    /// What follows the four octets of flags, type and length, without padding.
     pub value: &'a [u8],
 }
 
@@ -61,7 +61,7 @@ pub struct Tlvs<'a> {
 /// Of the reply before, where a reflector keeps a state per session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FollowUp {
-    /// Its sequence number.
+    /// Sequence number of that reply.
     pub sequence: u32,
     /// When it left, read behind the place where T3 was written.
     pub timestamp: Timestamp,

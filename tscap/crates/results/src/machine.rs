@@ -21,7 +21,7 @@ pub struct Machine {
     pub kernel: String,
     /// CPU model.
     pub cpu: String,
-    /// CPUs online.
+    /// Number of CPUs that are online, 1 or more.
     pub cpus: u32,
     /// Current clock source.
     pub clocksource: String,

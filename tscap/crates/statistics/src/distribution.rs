@@ -38,13 +38,13 @@ pub struct Distribution {
 /// fixed number of ranges within 1/16.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Number of values.
+    /// Number of values, 1 or more.
     pub n: u64,
     /// Of these, negative ones.
     pub negative: u64,
-    /// Least.
+    /// Least value, exact, in the values' unit.
     pub min: i64,
-    /// Median.
+    /// Median: half of the values are no greater. Absent with fewer than 20 values.
     pub p50: Option<i64>,
     /// 90 % are no greater.
     pub p90: Option<i64>,
@@ -52,9 +52,9 @@ pub struct Summary {
     pub p99: Option<i64>,
     /// 99.9 % are no greater.
     pub p99_9: Option<i64>,
-    /// Greatest.
+    /// Greatest value, exact, in the values' unit.
     pub max: i64,
-    /// Mean.
+    /// Arithmetic mean, in the values' unit.
     pub mean: f64,
     /// Standard deviation, of a sample (n − 1); 0 of one value.
     pub sd: f64,
@@ -167,7 +167,7 @@ impl Distribution {
         }
     }
 
-    /// Number of values.
+    /// How many values were added.
     pub fn n(&self) -> u64 {
         self.n
     }

@@ -7,13 +7,13 @@ use super::median;
 /// Median and extremes of what the rounds gave, and all of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// Median.
+    /// Median of the rounds; of an even number the mean of the two in the middle.
     pub median: f64,
-    /// Least.
+    /// Least of the rounds.
     pub min: f64,
-    /// Greatest.
+    /// Greatest of the rounds.
     pub max: f64,
-    /// By round.
+    /// What each round gave, in the order of the rounds.
     pub rounds: Vec<f64>,
 }
 

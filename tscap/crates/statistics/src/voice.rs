@@ -132,7 +132,7 @@ pub struct DelayVariation {
     pub p99_ns: Option<u64>,
     /// 99.9 % are no greater.
     pub p99_9_ns: Option<u64>,
-    /// Greatest.
+    /// Greatest delay less the least one, ns.
     pub max_ns: u64,
 }
 

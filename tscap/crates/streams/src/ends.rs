@@ -12,11 +12,11 @@ pub struct Ends {
     pub protocol: u8,
     /// Where it comes from.
     pub source: IpAddr,
-    /// Its port.
+    /// Port of the source; 0 of protocols without ports.
     pub source_port: u16,
     /// Where it goes to.
     pub destination: IpAddr,
-    /// Its port.
+    /// Port of the destination; 0 of protocols without ports.
     pub destination_port: u16,
 }
 

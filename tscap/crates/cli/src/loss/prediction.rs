@@ -68,7 +68,7 @@ pub struct Load {
     pub size: u32,
     /// How many come.
     pub rate: Rate,
-    /// How long.
+    /// For how long they come.
     pub lasting: Duration,
     /// Most bytes of a frame that are kept; 0 for all.
     pub snaplen: u32,

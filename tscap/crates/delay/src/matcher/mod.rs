@@ -57,7 +57,7 @@ impl MatcherOptions {
 /// A packet that was seen once where it entered, and once, no earlier, where it left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed<'a> {
-    /// Its key.
+    /// The hash by which the packet was matched.
     pub key: u64,
     /// When it was seen at the entry.
     pub entered: RawStamp,

@@ -16,7 +16,7 @@ use tscap_host::{affinity, caps};
 pub struct Phase {
     /// Idle before the duty.
     pub idle: Duration,
-    /// Busy.
+    /// For how long the CPU is busy after that.
     pub duty: Duration,
     /// Whether the thread waits for the end of its idle time in a loop, rather than asleep.
     /// The paper does not say what the flag means; this is what its name suggests.

@@ -28,7 +28,7 @@ pub struct DelaySummary {
     pub median_ns: u64,
     /// 99 % are at most this, to 0.1 %.
     pub p99_ns: u64,
-    /// The greatest.
+    /// Greatest delay, ns.
     pub greatest_ns: i64,
 }
 

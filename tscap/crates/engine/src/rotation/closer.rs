@@ -18,9 +18,9 @@ use tscap_host::caps;
 pub struct ClosedFile {
     /// Its name.
     pub path: PathBuf,
-    /// Frames in it.
+    /// Packet blocks that the file has.
     pub frames: u64,
-    /// Its length, bytes.
+    /// Length of the file, bytes, with headers and statistics.
     pub bytes: u64,
     /// When it began: the start of its period, or the time of its first frame.
     pub start: RealNs,

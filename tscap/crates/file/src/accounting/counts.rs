@@ -21,7 +21,7 @@ pub struct Written {
 /// Frames of an interface with hardware stamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HardwareFrames {
-    /// They have one.
+    /// Frames that have a hardware stamp.
     pub with: u64,
     /// Of these, those whose stamp could not be converted.
     pub unconverted: u64,

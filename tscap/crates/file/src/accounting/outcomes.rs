@@ -20,7 +20,7 @@ impl Outcomes {
         Outcome::ALL.map(|it| (it.entry(), self[it])).into_iter()
     }
 
-    /// All together.
+    /// Frames of all outcomes: those that are in no file.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }

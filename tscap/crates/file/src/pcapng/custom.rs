@@ -157,7 +157,7 @@ pub struct HardwareStatistics {
     /// Frames with one, and what became of these.
     #[serde(flatten)]
     pub frames: HardwareFrames,
-    /// Frames without one.
+    /// Received frames that were written without a hardware stamp.
     pub without: u64,
     /// Greatest error of the time from hardware stamp to the frame's own, of the capture so
     /// far, ns; none before the interface's clock is known.

@@ -13,7 +13,7 @@ const MOST_KEPT: usize = 100;
 pub struct Damaged {
     /// Where in the file it begins.
     pub at: u64,
-    /// Its length, bytes.
+    /// Length of the part in the file, bytes.
     pub bytes: u64,
     /// The type of the block; `None` where it is not known how many blocks it was.
     pub block: Option<u32>,

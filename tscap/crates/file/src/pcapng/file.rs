@@ -46,7 +46,7 @@ pub struct InterfaceInfo {
     pub description: Option<String>,
     /// How its frames begin.
     pub link_type: LinkType,
-    /// Hardware address.
+    /// MAC address (`if_MACaddr`); absent of interfaces that have none.
     pub mac: Option<[u8; 6]>,
     /// Speed, bit/s, where it is known.
     pub speed: Option<u64>,

@@ -20,7 +20,7 @@ pub struct Sighting {
     pub layer: usize,
     /// What tells it from others.
     pub key: u64,
-    /// When.
+    /// When it was seen there, by CLOCK_MONOTONIC.
     pub stamp: MonoNs,
     /// tscap's own time there.
     pub own: OwnTime,
@@ -31,7 +31,7 @@ pub struct Sighting {
 /// How long programs of tscap have run, of the same ring as a record: one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwnTime {
-    /// The ring.
+    /// Number of the ring that the record was in.
     pub ring: u16,
     /// Until the record's program began, ns; it begins anew at 2^32.
     pub before_ns: u32,
@@ -42,7 +42,7 @@ pub struct OwnTime {
 /// A packet's way through the layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// Its flow.
+    /// Number of the flow that the packet is of, as the caller gave it.
     pub flow: u32,
     /// A bit for each layer where it was seen.
     seen: u8,

@@ -50,7 +50,7 @@ pub struct Method {
     pub inner: bool,
     /// So many flows, the first ones, are shown.
     pub top: u64,
-    /// Most flows.
+    /// Flows that the table holds at most; packets of others count together.
     pub max_flows: u64,
     /// A packet is looked for so long after it was first seen, ns.
     pub window_ns: u64,
@@ -166,9 +166,9 @@ pub struct FlowResidences {
 /// meanwhile, for other packets too, each from its stamp until its record was written.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OwnPrograms {
-    /// Mean, ns.
+    /// Mean over the packets, ns.
     pub mean_ns: f64,
-    /// Most, ns.
+    /// Greatest of one packet, ns.
     pub greatest_ns: u64,
 }
 

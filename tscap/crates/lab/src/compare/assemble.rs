@@ -33,7 +33,7 @@ pub struct Conditions {
     pub frames: u32,
     /// Length of these; `None` for live traffic.
     pub frame_bytes: Option<u32>,
-    /// The CPU.
+    /// Number of the CPU on which programs ran.
     pub cpu: u32,
     /// CPUs that all of it may run on.
     pub cpus: usize,

@@ -159,7 +159,7 @@ pub struct Outliers {
 pub struct CauseCount {
     /// The cause.
     pub cause: Cause,
-    /// Outliers with it.
+    /// Frames among the outliers that had this cause.
     pub outliers: u64,
     /// Their share of all outliers, 0 to 1; absent where there are none.
     pub share: Option<f64>,
@@ -234,7 +234,7 @@ pub struct LossMethod {
     pub frames: u32,
     /// Rounds in which each stamp took its turn at each point.
     pub rounds: u32,
-    /// CPU that sent.
+    /// Number of the CPU that sent the bursts.
     pub sender_cpu: u32,
     /// CPU that received; the sender's only where there is no other.
     pub receive_cpu: u32,
@@ -247,7 +247,7 @@ pub struct LossMethod {
 /// Loss at one point of a sweep, see [`Method::loss`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LossPoint {
-    /// Frame length, bytes.
+    /// Length of each frame, bytes, without Ethernet's checksum.
     pub size: u32,
     /// From the end of a frame to the start of the next, byte times at 1 Gbit/s;
     /// `None` flat out.

@@ -16,13 +16,13 @@ const SHARES: [u64; 5] = [250, 500, 750, 950, 999];
 /// One with fewer than ten values beyond it is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quartiles {
-    /// Number of values.
+    /// Number of readings.
     pub n: u64,
-    /// Least.
+    /// Fewest cycles that a reading took.
     pub min: i64,
     /// 25 % are no greater.
     pub p25: Option<i64>,
-    /// Median.
+    /// Half of the readings took no more cycles.
     pub p50: Option<i64>,
     /// 75 % are no greater.
     pub p75: Option<i64>,
@@ -30,7 +30,7 @@ pub struct Quartiles {
     pub p95: Option<i64>,
     /// 99.9 % are no greater.
     pub p99_9: Option<i64>,
-    /// Greatest.
+    /// Most cycles that a reading took.
     pub max: i64,
 }
 
@@ -67,7 +67,7 @@ impl Quartiles {
         }
     }
 
-    /// The interquartile range.
+    /// The interquartile range, cycles: from the first quartile to the third one.
     pub fn iqr(&self) -> Option<i64> {
         Some(self.p75? - self.p25?)
     }

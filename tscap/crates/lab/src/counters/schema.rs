@@ -71,7 +71,7 @@ pub struct Phase {
 /// What a capture beside it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Captured {
-    /// Frames sent.
+    /// Frames that were sent to the interface that is captured.
     pub sent: u64,
     /// Frames that the capture saw.
     pub seen: u64,
@@ -86,16 +86,16 @@ pub struct Subject {
     pub counter: Counter,
     /// Its frequency, Hz: what it states, or of the TSC what was measured.
     pub hertz: f64,
-    /// Its width, bits.
+    /// Bits that the counter has, after which it begins at 0 again.
     pub bits: u32,
     /// After so many seconds it begins at 0 again.
     pub wraps_seconds: f64,
     /// Ticks that all differences of successive values were multiples of: its step is no greater.
     /// 0 where no two values differed.
     pub step_ticks: u64,
-    /// The same, ns.
+    /// `step_ticks` as a time, ns.
     pub step_ns: f64,
-    /// Readings that failed.
+    /// Readings that gave no value, such as of a device that did not answer.
     pub failed: u64,
     /// What a reading took in each phase, cycles of the TSC.
     pub latency: Vec<Option<Quartiles>>,
@@ -163,7 +163,7 @@ pub struct RatePoint {
 /// A deviation on one scale.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scale {
-    /// τ, s.
+    /// τ, s: the time over which frequencies are averaged.
     pub tau_s: f64,
     /// Terms that it is of.
     pub terms: u64,

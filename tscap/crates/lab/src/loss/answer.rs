@@ -19,7 +19,7 @@ pub struct Question {
     pub size: u32,
     /// Bytes of each that are kept.
     pub caplen: u32,
-    /// Frames a second.
+    /// Frames that come in a second, all on one receive CPU.
     pub rate: f64,
     /// For so long, s.
     pub seconds: f64,
@@ -41,7 +41,7 @@ pub struct Answer {
     pub question: Question,
     /// Share of the frames that would be lost before the program, 0 to 1.
     pub lost_before: f64,
-    /// In the ring.
+    /// Share of the frames that would find no room in the ring, 0 to 1.
     pub lost_in_ring: f64,
     /// Share of a CPU that receiving would take; over 1 is more than there is.
     pub receive_load: f64,

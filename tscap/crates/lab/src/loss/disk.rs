@@ -42,7 +42,7 @@ pub struct DiskRate {
     pub folder: String,
     /// How: "direct" where the file system can, or "buffered" by way of the page cache.
     pub io: &'static str,
-    /// Bytes written.
+    /// Bytes that were written and then waited for.
     pub bytes: u64,
     /// Of these, past the page cache.
     pub direct_bytes: u64,

@@ -93,9 +93,9 @@ pub struct FrameLimits {
 /// What a port that is full of frames of one size needs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Needs {
-    /// Frames a second.
+    /// Frames of this size that the port carries in a second at most.
     pub rate: f64,
-    /// CPUs that receive.
+    /// CPUs that receiving would keep busy: 2.5 are two and a half.
     pub receive_cpus: f64,
     /// CPUs that convert and write.
     pub convert_cpus: f64,
@@ -110,7 +110,7 @@ pub struct Needs {
 /// Memory that bears a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PauseRing {
-    /// How long, s.
+    /// How long the converters take nothing out of the rings, s.
     pub pause_s: f64,
     /// All rings together, bytes.
     pub bytes: f64,

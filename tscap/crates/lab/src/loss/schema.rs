@@ -38,7 +38,7 @@ pub struct Sweep {
 /// How it was done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Method {
-    /// CPU that sent.
+    /// Number of the CPU that sent the bursts.
     pub sender_cpu: u32,
     /// CPU that received; the sender's, as usual on a veth pair, which then can lose
     /// nothing before the program.

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Amount {
     /// Rounds in which every watcher takes its turn.
     pub rounds: u32,
-    /// Round trips.
+    /// Round trips that are timed.
     pub exchanges: u32,
     /// How long a TCP stream is sent.
     pub stream: Duration,

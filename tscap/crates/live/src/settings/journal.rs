@@ -30,7 +30,7 @@ pub struct Journal {
     v: u32,
     /// The boot of the machine in which it ran.
     boot_id: String,
-    /// The process.
+    /// Process number of the one that has made the changes.
     pub pid: u32,
     /// When it was started, clock ticks since boot.
     pub started: u64,

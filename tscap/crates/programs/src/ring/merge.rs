@@ -8,7 +8,7 @@ use tscap_clock::RawStamp;
 /// The ring that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextRing {
-    /// Its number.
+    /// Index of the ring among those that are merged.
     pub ring: usize,
     /// Every block of this ring up to this stamp comes before any block of
     /// another.

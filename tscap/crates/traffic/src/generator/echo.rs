@@ -19,13 +19,13 @@ const MOST_ERRORS: u32 = 1_000;
 /// What a responder did: `received` = `sent` + `unsent`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Echoed {
-    /// Packets received.
+    /// Packets that were taken from the socket.
     pub received: u64,
-    /// Packets sent back.
+    /// Packets that the kernel took for their way back.
     pub sent: u64,
     /// Packets that could not be sent back.
     pub unsent: u64,
-    /// Receptions that failed.
+    /// Calls of recvfrom(2) that failed, but for those without a packet.
     pub failed: u64,
 }
 

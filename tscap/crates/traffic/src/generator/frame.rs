@@ -62,7 +62,7 @@ pub struct Layout {
     pub vlan: Option<u16>,
     /// IP addresses.
     pub network: Network,
-    /// UDP destination port.
+    /// UDP destination port, 1 to 65,535.
     pub port: u16,
 }
 
@@ -91,9 +91,9 @@ impl Layout {
 /// Ethernet addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
-    /// From.
+    /// MAC address of the sender.
     pub source: [u8; 6],
-    /// To.
+    /// MAC address that frames are sent to.
     pub destination: [u8; 6],
 }
 

@@ -10,24 +10,24 @@ use tscap_statistics::{BEYOND, at_rank};
 /// not told. Each is the upper end of its bucket, so at most 1/64 too great.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Quantiles {
-    /// Least.
+    /// Least gap, ns.
     pub min: i64,
-    /// Median.
+    /// Half of the gaps are no longer, ns.
     pub p50: Option<i64>,
     /// 9 of 10 are no greater.
     pub p90: Option<i64>,
-    /// 99 of 100.
+    /// 99 % of the gaps are no longer, ns.
     pub p99: Option<i64>,
-    /// 999 of 1000.
+    /// 99.9 % of the gaps are no longer, ns.
     pub p99_9: Option<i64>,
-    /// Greatest.
+    /// Greatest gap, ns.
     pub max: i64,
 }
 
 /// The gaps between the starts of frames, as the sender's clock saw them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct GapReport {
-    /// Gaps counted.
+    /// Gaps that were counted.
     pub count: u64,
     /// Frames from one stamp to the next: 1, or flat out as many as share one.
     pub frames: u64,

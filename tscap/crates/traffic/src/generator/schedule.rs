@@ -25,7 +25,7 @@ impl Period {
         range.contains(&period).then_some(Self(period))
     }
 
-    /// Whole nanoseconds.
+    /// The period in whole nanoseconds, rounded down.
     pub fn ns(self) -> u64 {
         (self.0 >> FRACTION_BITS) as u64
     }

@@ -19,7 +19,7 @@ pub struct CpuLoad {
     pub user: f64,
     /// The kernel for programs, and its threads.
     pub system: f64,
-    /// Interrupts.
+    /// Handlers of interrupts.
     pub irq: f64,
     /// Softirqs: receiving frames among them.
     pub softirq: f64,
@@ -28,7 +28,7 @@ pub struct CpuLoad {
 }
 
 impl CpuLoad {
-    /// All of it.
+    /// Share of the time in which the CPU was not idle, 0 to 1.
     pub fn busy(&self) -> f64 {
         (self.user + self.system + self.irq + self.softirq + self.steal).min(1.0)
     }

@@ -11,7 +11,7 @@ use crate::generator::{Pacing, Sent};
 /// A run: a burst sent into one capture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Frames sent.
+    /// Frames that the sender handed to its interface.
     pub sent: u64,
     /// Of these, frames that reached the program or its buffer.
     pub seen: u64,
@@ -63,7 +63,7 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// All together.
+    /// Frames lost at all three places.
     pub fn total(&self) -> u64 {
         self.before + self.ring + self.writer
     }

@@ -25,7 +25,7 @@ pub struct Loss {
     pub name: String,
     /// Where that is.
     pub stage: Stage,
-    /// How many.
+    /// Frames that were lost for it.
     pub frames: u64,
 }
 

@@ -59,7 +59,7 @@ pub struct Burst {
     /// Whether at a rate many may follow each other at once: the sender reaches higher
     /// rates then.
     pub in_bulks: bool,
-    /// How many.
+    /// Frames in the burst.
     pub frames: u64,
 }
 

@@ -22,7 +22,7 @@ use tscap_clock::{FileNs, RawStamp};
 pub struct InputReport {
     /// Its name.
     pub file: String,
-    /// Packets in it.
+    /// Packet blocks that were found in the file.
     pub packets: u64,
     /// Packets whose time is before that of the packet before them.
     pub disordered: u64,

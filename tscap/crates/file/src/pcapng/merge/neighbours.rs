@@ -77,7 +77,7 @@ pub(super) struct Placed {
 /// their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Neighbours {
-    /// All of them.
+    /// Pairs of neighbours that are of different files.
     pub between_files: u64,
     /// Their times are no farther apart than the sum of their bounds: against the clock of
     /// both, or of two clocks against UTC; or one of two clocks has no such bound. Raw stamps of

@@ -25,7 +25,7 @@ const OS_DROP: u16 = 7;
 pub struct CaptureReport {
     /// What names it in its files.
     pub capture: String,
-    /// Its writers.
+    /// How many writers wrote the capture, each a part of it.
     pub writers: u32,
     /// Those of which no file was given.
     pub missing: Vec<u32>,

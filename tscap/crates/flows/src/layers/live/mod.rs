@@ -50,7 +50,7 @@ pub struct LivePlan {
     pub flow: FlowBy,
     /// Whether packets inside VXLAN and GRE are the ones that count.
     pub looks_inside: bool,
-    /// Most flows.
+    /// Flows that the table holds at most; packets of others count together.
     pub max_flows: usize,
     /// So many are shown.
     pub top: usize,

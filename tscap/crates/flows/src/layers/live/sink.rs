@@ -11,7 +11,7 @@ use tscap_session::{ClockChange, Keys, Progress, Sink, Times};
 /// What was found so far.
 #[derive(Clone, Debug)]
 pub struct Latest {
-    /// Flows.
+    /// Flows in the table.
     pub flows: u64,
     /// Of each layer, without what the programs did not record.
     pub accounts: Vec<LayerAccount>,

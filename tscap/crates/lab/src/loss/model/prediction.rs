@@ -22,7 +22,7 @@ pub struct Load {
 /// What becomes of it: shares of the frames sent, which add up to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
-    /// Written.
+    /// Share that is written to the file, 0 to 1.
     pub written: f64,
     /// Lost before the program.
     pub before: f64,
