@@ -88,7 +88,7 @@ fn page(seconds: Option<u64>) -> Vec<u8> {
         &[
             (0, b"VCLK"),
             (8, &1_u16.to_le_bytes()),
-            (10, &[u8::from(cfg!(target_arch = "x86_64"))]),
+            (10, &[tscap_arch::VMCLOCK_COUNTER]),
             (16, &41_u64.to_le_bytes()),
             (24, &flags.to_le_bytes()),
             (34, &[2]),
