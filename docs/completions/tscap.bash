@@ -1372,7 +1372,43 @@ _tscap_containers() {
     done
 }
 
+# readline splits words at the colons of COMP_WORDBREAKS: those with no blank between are put
+# together again.
+_tscap_join_colons() {
+    local line=$COMP_LINE joined=() cword=0 before= i word
+    for ((i = 0; i < ${#COMP_WORDS[@]}; i++)); do
+        word=${COMP_WORDS[i]}
+        if [[ $i -gt 0 && $line != [[:blank:]]* && ($word == :* || $before == *:) ]]; then
+            joined[${#joined[@]} - 1]+=$word
+        else
+            joined+=("$word")
+        fi
+        line=${line#"${line%%[![:blank:]]*}"}
+        line=${line#"$word"}
+        before=$word
+        if [ "$i" -eq "$COMP_CWORD" ]; then
+            cword=$((${#joined[@]} - 1))
+        fi
+    done
+    COMP_WORDS=("${joined[@]}")
+    COMP_CWORD=$cword
+}
+
 _tscap_more() {
+    local kept=
+    if [[ $COMP_WORDBREAKS == *:* ]]; then
+        _tscap_join_colons
+        # What stands up to the last colon is in the line already.
+        kept=${COMP_WORDS[COMP_CWORD]}
+        kept=${kept%"${kept##*:}"}
+    fi
+    _tscap_propose
+    local result=$?
+    COMPREPLY=("${COMPREPLY[@]#"$kept"}")
+    return $result
+}
+
+_tscap_propose() {
     # What is written behind an = is a word of its own.
     local cur=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) names=
     if [ "$cur" = = ]; then
@@ -1380,7 +1416,8 @@ _tscap_more() {
     elif [ "${COMP_WORDS[at]}" = = ]; then
         at=$((at - 1))
     fi
-    case ${COMP_WORDS[at]} in
+    local option=${COMP_WORDS[at]}
+    case $option in
         --in | --interface | --out | --reflect | --rtt | -i) names=$(_tscap_interfaces) ;;
         --netns | --peer-netns) names=$(_tscap_namespaces) ;;
         --container) names=$(_tscap_containers) ;;
@@ -1398,7 +1435,7 @@ _tscap_more() {
                 ;;
         esac
     fi
-    _tscap "${COMP_WORDS[0]}" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+    _tscap "${COMP_WORDS[0]}" "$cur" "$option"
     local result=$? found=() word
     # Names that stand for something are nothing to be written.
     for word in "${COMPREPLY[@]}"; do
