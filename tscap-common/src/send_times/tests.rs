@@ -372,6 +372,7 @@ fn what_is_published_has_its_words_in_order() {
         tai_offset_s: -5,
         error_estimate: 0x0607,
         slack_us: 0,
+        ahead_ns: 0,
     };
     let bytes = published.words().map(u64::to_ne_bytes).concat();
     assert_eq!(bytes[..32], [1u64, 2, 3, 4].map(u64::to_ne_bytes).concat());
