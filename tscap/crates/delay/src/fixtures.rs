@@ -137,6 +137,7 @@ fn measurement(how: How, matched_by: Match, label: Option<&str>, passage: Passag
         },
         passages: vec![passage],
         sessions: Vec::new(),
+        alignment: None,
         warnings: Vec::new(),
     }
 }
@@ -166,6 +167,7 @@ fn exit(point: &str, hook: &str, values: &[i64]) -> Exit {
             ..Account::default()
         },
         delays: Some(delays(values)),
+        variation: None,
     }
 }
 

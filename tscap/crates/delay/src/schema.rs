@@ -33,6 +33,10 @@ pub struct Measurement {
     /// Sessions with other hosts; absent unless there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<PeerSession>,
+    /// Between captures of two hosts: how far their clocks are apart, and what that is known by;
+    /// absent where both places are of one clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alignment: Option<AlignmentReport>,
     /// What a reader must know before the figures.
     pub warnings: Vec<String>,
 }
@@ -165,6 +169,9 @@ pub struct Exit {
     pub account: Account,
     /// Of the packets that were matched; null of none.
     pub delays: Option<Delays>,
+    /// Between captures of two hosts: how delays vary, which needs no alignment of the clocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variation: Option<Variation>,
 }
 
 /// What became of the sightings, each of which has one outcome:
@@ -180,7 +187,8 @@ pub struct Account {
     pub matched: u64,
     /// At the entry, and not at the exit within the window.
     pub lost_inside: u64,
-    /// At the entry less than a window before the end, and not at the exit until then.
+    /// At the entry less than a window before the end, and not at the exit until then. Of two
+    /// captures also those at the entry before that of the exit began.
     pub pending: u64,
     /// At the entry, with a key that more than one packet had within the window.
     pub ambiguous_in: u64,
@@ -188,7 +196,8 @@ pub struct Account {
     pub untracked_in: u64,
     /// At the exit, and not at the entry within the window before.
     pub originated: u64,
-    /// At the exit less than a window after the start, and not at the entry since.
+    /// At the exit less than a window after the start, and not at the entry since. Of two
+    /// captures also those at the exit after that of the entry had ended.
     pub early: u64,
     /// At the exit, with a key that more than one packet had within the window.
     pub ambiguous_out: u64,

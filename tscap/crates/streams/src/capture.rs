@@ -67,30 +67,35 @@ impl End {
     }
 }
 
-/// Hands over the first records, from the start of the file on, and what can't be read among
-/// them, which does not count as a record.
+/// Hands over the records, from the start of the file on; what can't be read among them is in
+/// what comes back.
 pub fn each_record<R: Read + Seek>(
     file: &mut R,
-    most: usize,
     mut then: impl FnMut(Record),
 ) -> Result<End, CaptureError> {
     file.seek(SeekFrom::Start(0)).map_err(CaptureError::Seek)?;
     let mut end = End::default();
-    let mut left = most;
-    let mut records = records(file).map_err(CaptureError::NotPcapng)?;
-    while left > 0 {
-        match records.next() {
-            None => break,
-            Some(Ok(Record::Damaged(damaged))) => end.damage.add(damaged),
-            Some(Ok(record)) => {
-                left -= 1;
-                then(record);
-            }
-            Some(Err(error)) => {
+    for record in records(file).map_err(CaptureError::NotPcapng)? {
+        match record {
+            Ok(Record::Damaged(damaged)) => end.damage.add(damaged),
+            Ok(record) => then(record),
+            Err(error) => {
                 end.error = Some(error);
                 break;
             }
         }
     }
     Ok(end)
+}
+
+/// The first records once more, one by one; what can't be read among them is passed over.
+pub fn first_records<R: Read + Seek>(
+    file: &mut R,
+    most: usize,
+) -> Result<impl Iterator<Item = Record>, CaptureError> {
+    file.seek(SeekFrom::Start(0)).map_err(CaptureError::Seek)?;
+    let records = records(file).map_err(CaptureError::NotPcapng)?;
+    let records = records.map_while(Result::ok);
+    let read = records.filter(|record| !matches!(record, Record::Damaged(_)));
+    Ok(read.take(most))
 }

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use super::capture::{CaptureError, End, each_record};
+use super::capture::{CaptureError, End, each_record, first_records};
 use super::namesakes::are_one;
 use super::receive_clock::ReceiveClock;
 use tscap_base::text::numbers::counted;
@@ -120,7 +120,7 @@ impl Survey {
     /// If it is no capture, or can't be read from its start.
     pub fn of<R: Read + Seek>(file: &mut R) -> Result<Self, CaptureError> {
         let mut survey = Self::default();
-        survey.end = each_record(file, usize::MAX, |record| survey.take(record))?;
+        survey.end = each_record(file, |record| survey.take(record))?;
         Ok(survey)
     }
 
@@ -134,7 +134,19 @@ impl Survey {
         file: &mut R,
         then: impl FnMut(Record),
     ) -> Result<(), CaptureError> {
-        each_record(file, self.records, then).map(drop)
+        self.one_by_one(file)?.for_each(then);
+        Ok(())
+    }
+
+    /// The same records, one by one.
+    ///
+    /// # Errors
+    /// If it can't be read from its start.
+    pub fn one_by_one<R: Read + Seek>(
+        &self,
+        file: &mut R,
+    ) -> Result<impl Iterator<Item = Record>, CaptureError> {
+        first_records(file, self.records)
     }
 
     /// Whether tscap wrote any of it.

@@ -94,6 +94,7 @@ pub(super) async fn session(
         method,
         passages: found.passages,
         sessions: Vec::new(),
+        alignment: None,
         warnings,
     };
     measurement.warnings.extend(advice(&measurement));

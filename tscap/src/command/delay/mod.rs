@@ -80,6 +80,7 @@ async fn of_file(
         method,
         passages: vec![found.passage],
         sessions: Vec::new(),
+        alignment: None,
         warnings: found.warnings,
     };
     Ok(Some((measurement, exit)))

@@ -137,6 +137,7 @@ pub(super) async fn session(
         },
         passages: Vec::new(),
         sessions: found.sessions,
+        alignment: None,
         warnings,
     };
     Ok(Some((measurement, exit)))

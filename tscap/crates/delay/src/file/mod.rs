@@ -16,8 +16,10 @@ use super::matcher::{Matcher, MatcherOptions, Passed};
 use super::recorder::{DelayRecorder, Matched};
 use super::schema::{Exit, How, Match, MeasuringPoint, Passage};
 use super::sighting::{SeenAt, Sighting};
-use places::{Place, Places};
+pub use places::Place;
+use places::Places;
 use stamps::Stamps;
+pub use stamps::{counter, why_not_raw};
 use tscap_clock::{FileNs, RawStamp, RealNs};
 use tscap_file::pcapng::{Origin, Packet, Record};
 use tscap_streams::{CaptureError, ENDS_WITHIN, Survey};
@@ -306,6 +308,7 @@ impl<'a> Measured<'a> {
                 spot: spot(&places.exit, exit),
                 account,
                 delays: recorder.finish(bound_ns),
+                variation: None,
             }],
             queueing: None,
         }

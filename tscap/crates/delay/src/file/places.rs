@@ -11,8 +11,9 @@ use tscap_file::pcapng::Packet;
 use tscap_streams::namesakes::by_number;
 use tscap_streams::{Described, Survey};
 
+/// Where packets are seen in a file.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub struct Place {
     /// The interface, as it was asked for.
     pub name: String,
     /// Its numbers in the file: several in a file of several sections.
@@ -45,7 +46,7 @@ impl Places {
             How::Hooks => &plan.exit,
             How::Reflect | How::Rtt | How::Sessions | How::Mirror => &plan.entry,
         };
-        let mut place = |name, direction| Place::find(plan, name, direction, survey, warnings);
+        let mut place = |name, direction| Place::find(plan.how, name, direction, survey, warnings);
         Ok(Self {
             entry: place(&plan.entry, entry)?,
             exit: place(leave, exit)?,
@@ -68,8 +69,12 @@ impl Places {
 }
 
 impl Place {
-    fn find(
-        plan: &FilePlan,
+    /// The frames of this direction of an interface, by its name or else its number.
+    ///
+    /// # Errors
+    /// If the file does not have them.
+    pub fn find(
+        how: How,
         name: &str,
         direction: Option<Direction>,
         survey: &Survey,
@@ -95,7 +100,7 @@ impl Place {
             let is_foreign = all().all(|it| it.interface.tscap.is_none());
             let has_frames = all().any(|it| it.frames > 0);
             if is_foreign && has_frames && !has_directions {
-                if plan.how != How::Hooks {
+                if how != How::Hooks {
                     return Err(FileError::NoDirections(name));
                 }
                 if wanted == Direction::Out {
@@ -122,7 +127,8 @@ impl Place {
         })
     }
 
-    fn has(&self, packet: &Packet) -> bool {
+    /// Whether a packet is seen there.
+    pub fn has(&self, packet: &Packet) -> bool {
         self.indices.contains(&(packet.interface as usize))
             && self.direction.is_none_or(|it| it == packet.direction)
     }

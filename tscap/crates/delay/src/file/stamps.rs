@@ -151,15 +151,15 @@ impl Stamps {
     }
 }
 
-/// What the file says last of the counter.
-fn counter(all: &[&Described]) -> Option<CounterReport> {
+/// What the file says last of the counter of these interfaces' raw stamps.
+pub fn counter(all: &[&Described]) -> Option<CounterReport> {
     let clocks = all.iter().filter_map(|it| it.statistics.as_ref());
     let of_tsc = clocks.filter(|it| it.clock.stamp.source == StampSource::Tsc);
     of_tsc.filter_map(|it| it.clock.counter).next_back()
 }
 
-/// Why raw stamps can't be used.
-fn why_not_raw(all: &[&Described]) -> Option<String> {
+/// Why differences of the raw stamps of these interfaces can't be used; `None` if they can.
+pub fn why_not_raw(all: &[&Described]) -> Option<String> {
     if all.iter().any(|it| it.interface.tscap.is_none()) {
         return Some("another program wrote them".into());
     }

@@ -178,6 +178,7 @@ fn passage(
             spot,
             account,
             delays,
+            variation: None,
         }
     });
     let exits: Vec<_> = exits.collect();

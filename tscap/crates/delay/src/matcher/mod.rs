@@ -141,7 +141,7 @@ impl Matcher {
     /// Stamps from here on don't compare with those before, as when their clock was set. A
     /// packet that was seen at the entry only is ambiguous, and so is one that is seen at the
     /// exit only, less than a window after.
-    pub(crate) fn distrust(&mut self) {
+    pub fn distrust(&mut self) {
         self.is_distrusted = true;
     }
 

@@ -148,8 +148,11 @@ pub struct AlignmentReport {
     /// Packets at which exchanges and UTC exclude each other: one of the clocks is not where it
     /// says.
     pub contradictions: u64,
-    /// Packets that were answered, and whose delays each way are not known.
+    /// Packets that were answered, or matched, and whose delays each way are not known.
     pub unaligned: u64,
+    /// Of two captures: packets there and back that both have, by which they are aligned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<[u64; 2]>,
 }
 
 /// How delays one way vary: the peer's clock and this one each measure intervals, so that how

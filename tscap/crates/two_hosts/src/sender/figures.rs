@@ -11,7 +11,7 @@ use tscap_statistics::{
 
 use super::exchanges::{Answered, Exchanges};
 use super::plan::{FREE_PPB, STEERED_PPB, SenderPlan};
-use super::variation::VariationRecorder;
+use crate::variation::VariationRecorder;
 use crate::{AlignBy, Aligned, Alignment, Exchange};
 
 /// Stamps of a peer are good to this against its own clock, at worst, ns: its Error Estimate has
@@ -231,6 +231,7 @@ impl Figures {
                 changes: self.alignment.changes(),
                 contradictions: delays.contradictions,
                 unaligned: delays.unaligned,
+                packets: None,
             },
             round_trip: delays.round_trip.finish(Some(delays.stamps_ns)),
             forward,

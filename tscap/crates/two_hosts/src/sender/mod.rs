@@ -13,7 +13,6 @@ mod packets;
 mod plan;
 mod points;
 mod sink;
-mod variation;
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -241,6 +240,7 @@ impl SenderPlan {
                 changes: 0,
                 contradictions: 0,
                 unaligned: 0,
+                packets: None,
             },
             round_trip: None,
             forward: None,

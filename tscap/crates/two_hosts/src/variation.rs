@@ -8,7 +8,7 @@ const PARTS: u64 = 16;
 
 /// Of one way.
 #[derive(Debug)]
-pub(super) struct VariationRecorder {
+pub struct VariationRecorder {
     /// The packet before: its sequence number, when it was sent and when it arrived, each by
     /// its host's clock, ns.
     before: Option<(u64, i128, i128)>,
