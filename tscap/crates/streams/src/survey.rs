@@ -103,6 +103,8 @@ impl Described {
 /// A file on its first way through.
 #[derive(Debug, Default)]
 pub struct Survey {
+    /// What the clock of the first interface is numbered by.
+    first_number: usize,
     /// Records up to the end: a file that grows has more of them the next time.
     pub records: usize,
     /// Where it was captured, each answer once.
@@ -119,7 +121,19 @@ impl Survey {
     /// # Errors
     /// If it is no capture, or can't be read from its start.
     pub fn of<R: Read + Seek>(file: &mut R) -> Result<Self, CaptureError> {
-        let mut survey = Self::default();
+        Self::beside(file, 0)
+    }
+
+    /// The same, of a file whose interfaces are compared with those of others: none of these has a
+    /// number from `first_number` on.
+    ///
+    /// # Errors
+    /// As of [`Self::of`].
+    pub fn beside<R: Read + Seek>(file: &mut R, first_number: usize) -> Result<Self, CaptureError> {
+        let mut survey = Self {
+            first_number,
+            ..Self::default()
+        };
         survey.end = each_record(file, |record| survey.take(record))?;
         Ok(survey)
     }
@@ -165,7 +179,7 @@ impl Survey {
             }
             Record::Damaged(_) => {}
             Record::Interface(interface) => {
-                let number = self.interfaces.len();
+                let number = self.first_number + self.interfaces.len();
                 self.interfaces.push(Described::new(number, interface));
             }
             Record::Statistics(index, statistics) => {

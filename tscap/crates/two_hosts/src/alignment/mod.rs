@@ -83,6 +83,9 @@ pub struct OneWay {
     pub alignment_ns: u64,
     /// How far the peer's clock was ahead of this host's at T1, ns.
     pub peer_ahead_ns: i64,
+    /// A clock may have been set between this exchange and the one before it: neither tells
+    /// anything of the other.
+    pub is_apart: bool,
 }
 
 /// What became of an exchange.
@@ -120,6 +123,8 @@ struct Held<T> {
     allowed: Option<Allowed>,
     /// What the feed-forward clock said of T1.
     guess: Option<RealNs>,
+    /// See [`OneWay::is_apart`].
+    is_apart: bool,
     with: T,
 }
 
@@ -157,11 +162,12 @@ impl<T> Alignment<T> {
                 .carried_to(alone.at, rate, self.max_drift_ppb)
                 .meet(&alone)
         });
+        let is_apart = carried == Some(None);
         let allowed = match carried {
-            // The peer's clock was set, or slewed faster: nobody knows when.
+            // The peer's clock was set, or slewed faster.
             Some(None) => {
                 self.changes += 1;
-                self.forget();
+                self.doubt(alone.as_ref());
                 alone
             }
             Some(both) => both,
@@ -175,6 +181,7 @@ impl<T> Alignment<T> {
             rate,
             allowed,
             guess: guess.map(|it| it.real),
+            is_apart,
             with,
         });
         let oldest = self
@@ -247,12 +254,22 @@ impl<T> Alignment<T> {
         }
     }
 
-    /// What is held goes by what each exchange allows alone.
-    fn forget(&mut self) {
-        for held in &mut self.held {
-            held.allowed = Allowed::alone(&held.exchange, held.rate, self.max_drift_ppb);
+    /// The peer's clock was set before the exchange that allows `now`, and behind the last one
+    /// that excludes it. Of those between, each of which may be of before or behind, no more is
+    /// known than what each allows alone.
+    fn doubt(&mut self, now: Option<&Allowed>) {
+        for held in self.held.iter_mut().rev() {
+            let alone = Allowed::alone(&held.exchange, held.rate, self.max_drift_ppb);
+            let both = now.zip(alone).map(|(now, alone)| {
+                let now = now.carried_to(alone.at, held.rate, self.max_drift_ppb);
+                now.meet(&alone)
+            });
+            if both == Some(None) {
+                break;
+            }
+            held.allowed = alone;
+            held.is_apart = true;
         }
-        self.before = None;
     }
 
     /// Tells of those that arrived until then, with what those behind them allow.
@@ -263,9 +280,8 @@ impl<T> Alignment<T> {
                 let behind = behind.carried_to(allowed.at, held.rate, self.max_drift_ppb);
                 behind.meet(&allowed)
             });
-            // Where they exclude each other, it was set between them.
             held.allowed = carried.or(held.allowed);
-            behind = held.allowed.or(behind);
+            behind = held.allowed.or(behind).filter(|_| !held.is_apart);
         }
         while let Some(oldest) = self.held.pop_front_if(|it| it.exchange.own[1] <= until) {
             let aligned = self.align(&oldest);
@@ -316,6 +332,7 @@ impl<T> Alignment<T> {
                 .farther_ns(guess - drift_ns)
                 .max(around.farther_ns(guess + drift_ns)),
             peer_ahead_ns: saturated(guess - sent),
+            is_apart: held.is_apart,
         })
     }
 }

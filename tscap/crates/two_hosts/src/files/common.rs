@@ -98,7 +98,10 @@ impl CommonPackets {
                 None => return,
             }
         };
-        let (_, seen) = self.by_key.entry(key).or_insert((ends, Sightings::default()));
+        let (_, seen) = self
+            .by_key
+            .entry(key)
+            .or_insert((ends, Sightings::default()));
         let seen = &mut seen[host][slot];
         *seen = Seen {
             at,
@@ -177,7 +180,13 @@ impl CommonPackets {
 fn clear(pairs: &[Pair], drift_ppb: u64) -> [u64; 2] {
     let mut counts = [0, 0];
     for pair in pairs {
-        let Exchange { own, peer, own_error_ns, peer_error_ns, .. } = pair.exchange;
+        let Exchange {
+            own,
+            peer,
+            own_error_ns,
+            peer_error_ns,
+            ..
+        } = pair.exchange;
         let between = |from: u64, to: u64| i128::from(to) - i128::from(from);
         let away = between(own[0].0, own[1].0);
         let held = between(peer[0].0, peer[1].0);
@@ -191,14 +200,24 @@ fn clear(pairs: &[Pair], drift_ppb: u64) -> [u64; 2] {
         }
     }
     // One that was sent again, or that the clock was set at, is no proof.
-    counts.map(|count| if count * CLEAR < counts[0] + counts[1] { 0 } else { count })
+    counts.map(|count| {
+        if count * CLEAR < counts[0] + counts[1] {
+            0
+        } else {
+            count
+        }
+    })
 }
 
 /// That of a packet which one host sent once, and the other one received once. On its way it may
 /// only lose hops.
 fn crossing(sent: &Seen, received: &Seen, is_back: bool) -> Option<Crossing> {
     let is_one = sent.times == 1 && received.times == 1 && sent.hops >= received.hops;
-    let [first, second] = if is_back { [received, sent] } else { [sent, received] };
+    let [first, second] = if is_back {
+        [received, sent]
+    } else {
+        [sent, received]
+    };
     is_one.then_some(Crossing {
         at: [first.at, second.at],
         order: [first.order, second.order],
@@ -226,7 +245,11 @@ fn pairs([mut there, mut back]: [Vec<Crossing>; 2], errors_ns: [u64; 2]) -> Vec<
         latest = Some(one);
     }
     let rest = back.get(next..).unwrap_or_default();
-    pairs.extend(latest.iter().flat_map(|request| rest.iter().map(|reply| pair(request, reply, errors_ns))));
+    pairs.extend(
+        latest
+            .iter()
+            .flat_map(|request| rest.iter().map(|reply| pair(request, reply, errors_ns))),
+    );
     pairs.sort_unstable_by_key(|it| (it.arrival, it.order));
     pairs.dedup_by_key(|it| (it.arrival, it.order));
     pairs

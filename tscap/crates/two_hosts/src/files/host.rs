@@ -25,8 +25,23 @@ pub struct Host {
     pub timeline: Timeline,
     /// Why it is not that of raw stamps.
     pub why_not_raw: Option<String>,
-    /// The first and the last time of its packets.
-    pub ends: Option<[u64; 2]>,
+    /// When its packets were seen.
+    pub seen: Option<SeenTimes>,
+    /// Its stamps went back: the clock was set.
+    pub has_jumped: bool,
+}
+
+/// When the packets of a host were seen, by its line of time, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SeenTimes {
+    /// The first one in the file.
+    pub first: u64,
+    /// The last one in the file.
+    pub last: u64,
+    /// The earliest.
+    pub least: u64,
+    /// The latest.
+    pub greatest: u64,
 }
 
 impl Host {
@@ -83,7 +98,8 @@ impl Host {
         }
         Ok(Self {
             file: asked.file.clone(),
-            ends: None,
+            seen: None,
+            has_jumped: false,
             place,
             is_by_its_clock,
             has_directions,
@@ -109,9 +125,19 @@ impl Host {
     /// # Errors
     /// If they were not captured.
     pub fn turn(&mut self, direction: Direction) -> Result<(), FilesError> {
-        let name = self.place.indices.first().map_or(String::new(), usize::to_string);
+        let name = self
+            .place
+            .indices
+            .first()
+            .map_or(String::new(), usize::to_string);
         let (mut of_place, indices) = (Vec::new(), self.place.indices.clone());
-        let found = Place::find(How::Hooks, &name, Some(direction), &self.survey, &mut of_place);
+        let found = Place::find(
+            How::Hooks,
+            &name,
+            Some(direction),
+            &self.survey,
+            &mut of_place,
+        );
         let found = found.map_err(|error| FilesError::Of {
             file: self.file.clone(),
             error,
@@ -145,10 +171,21 @@ impl Host {
     pub fn utc_bound_ns(&self) -> Option<u64> {
         let mut greatest_ns = Some(0);
         for it in self.interfaces() {
-            let is_utc = !it.was_set && it.interface.tscap.as_ref().is_some_and(|it| it.time_base.is_realtime());
+            let is_utc = !it.was_set
+                && it
+                    .interface
+                    .tscap
+                    .as_ref()
+                    .is_some_and(|it| it.time_base.is_realtime());
             let bound_ns = it.clock.times().utc_bound_ns().filter(|_| is_utc);
-            let moved_ns = if it.raw > 0 { it.clock.times().bound_ns() } else { Some(0) };
-            let bound_ns = bound_ns.zip(moved_ns).map(|(one, other)| one.saturating_add(other));
+            let moved_ns = if it.raw > 0 {
+                it.clock.times().bound_ns()
+            } else {
+                Some(0)
+            };
+            let bound_ns = bound_ns
+                .zip(moved_ns)
+                .map(|(one, other)| one.saturating_add(other));
             let both = greatest_ns.zip(bound_ns);
             greatest_ns = both.map(|(one, other): (u64, u64)| one.max(other));
         }
@@ -159,6 +196,18 @@ impl Host {
     pub fn use_times(&mut self) {
         let all: Vec<_> = described(&self.survey, &self.is_by_its_clock).collect();
         self.timeline = Timeline::times(&all);
+    }
+
+    /// Takes when packets were seen from the times of the file.
+    pub fn see_times(&mut self) {
+        let times = self.interfaces().filter_map(|it| it.times);
+        let times = times.reduce(|[a, b], [c, d]| [a.min(c), b.max(d)]);
+        self.seen = times.map(|[first, last]| SeenTimes {
+            first: first.0,
+            last: last.0,
+            least: first.0,
+            greatest: last.0,
+        });
     }
 }
 

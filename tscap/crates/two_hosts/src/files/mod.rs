@@ -28,8 +28,9 @@ use tscap_streams::{CaptureError, Survey};
 use crate::AlignBy;
 use crate::sender::{FREE_PPB, STEERED_PPB};
 use common::{Common, CommonPackets};
-use host::Host;
+use host::{Host, SeenTimes};
 use peer_time::{ByExchanges, PeerTime};
+use timeline::Line;
 
 /// A place at one of both hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +110,9 @@ pub enum FilesError {
         error: FileError,
     },
     /// It has several interfaces.
-    #[error("{file} has not one interface with packets: name the one that is meant by --in or --out")]
+    #[error(
+        "{file} has not one interface with packets: name the one that is meant by --in or --out"
+    )]
     WhichInterface {
         /// The file.
         file: String,
@@ -162,10 +165,14 @@ pub fn measure_files<R: Read + Seek>(
 ) -> Result<FilesResult, FilesError> {
     let mut warnings = Vec::new();
     let [first, second] = files;
-    let mut hosts = [
-        survey(first, &plan.places[0], &mut warnings)?,
-        survey(second, &plan.places[1], &mut warnings)?,
-    ];
+    let mut host = |file: &mut R, index: usize, numbers| {
+        let place = &plan.places[index];
+        let survey = Survey::beside(file, numbers).map_err(|error| of_capture(error, place))?;
+        Host::find(place, survey, &mut warnings)
+    };
+    let one = host(first, 0, 0)?;
+    let numbers = one.survey.interfaces.len();
+    let mut hosts = [one, host(second, 1, numbers)?];
     let relation = hosts[0].clock().kinship(hosts[1].clock());
     let is_one_clock = plan.align.is_none() && relation != ClockRelation::Utc;
     let drift_ppb = drift_ppb(&hosts, plan);
@@ -183,7 +190,13 @@ pub fn measure_files<R: Read + Seek>(
     let common = packets.meet(&hosts, drift_ppb);
     let found = if is_one_clock {
         let apart_ns = hosts[0].timeline.rate_ppb;
-        Ok((PeerTime::Apart { bound_ns: 0, drift_ppb: apart_ns }, None))
+        Ok((
+            PeerTime::Apart {
+                bound_ns: 0,
+                drift_ppb: apart_ns,
+            },
+            None,
+        ))
     } else {
         align(&mut hosts, &common, plan, drift_ppb, &mut warnings)
     };
@@ -202,9 +215,19 @@ pub fn measure_files<R: Read + Seek>(
     said(&hosts, &clocks, &common, is_one_clock, &mut warnings);
     let [began, ended] = clocks.ends[0];
     let mut alignment_ns = Distribution::new();
-    measured.iter().for_each(|it| alignment_ns.merge(&it.alignment_ns));
+    measured
+        .iter()
+        .for_each(|it| alignment_ns.merge(&it.alignment_ns));
     let unaligned = measured.iter().map(|it| it.unaligned).sum();
     let contradictions: u64 = measured.iter().map(|it| it.contradictions).sum();
+    let backwards: u64 = measured.iter().map(|it| it.backwards).sum();
+    if backwards > 0 {
+        warnings.push(format!(
+            "{} left before they entered, whatever the clocks are: --in and --out may be the wrong way \
+             round",
+            counted(backwards, "packet")
+        ));
+    }
     if contradictions > 0 {
         warnings.push(format!(
             "the packets and UTC exclude each other at {}: one of the clocks is not where it says",
@@ -229,10 +252,15 @@ pub fn measure_files<R: Read + Seek>(
             max_asymmetry_ns: plan.max_asymmetry_ns,
             bound_ns: bounds.as_ref().map(|it| it.max.unsigned_abs()),
             median_bound_ns: bounds.and_then(|it| it.p50).map(i64::unsigned_abs),
-            peer_ahead_ns: by_exchanges.and_then(ByExchanges::ahead_ns),
+            peer_ahead_ns: by_exchanges
+                .filter(|_| hosts.iter().all(|it| !it.has_jumped))
+                .and_then(ByExchanges::ahead_ns),
             skew_ppb: skew.map(|it| it.0),
             skew_bound_ppb: skew.map(|it| it.1),
-            utc_bound_ns: hosts[0].utc_bound_ns().zip(hosts[1].utc_bound_ns()).map(|(a, b)| a + b),
+            utc_bound_ns: hosts[0]
+                .utc_bound_ns()
+                .zip(hosts[1].utc_bound_ns())
+                .map(|(a, b)| a + b),
             changes: by_exchanges.map_or(0, |it| it.changes),
             contradictions,
             unaligned,
@@ -267,15 +295,6 @@ fn of_capture(error: CaptureError, place: &FilePlace) -> FilesError {
     }
 }
 
-fn survey<R: Read + Seek>(
-    file: &mut R,
-    place: &FilePlace,
-    warnings: &mut Vec<String>,
-) -> Result<Host, FilesError> {
-    let survey = Survey::of(file).map_err(|error| of_capture(error, place))?;
-    Host::find(place, survey, warnings)
-}
-
 /// Hands over the packets of a host, each with its time and the number of those before it.
 fn see_all<R: Read + Seek>(
     file: &mut R,
@@ -283,8 +302,9 @@ fn see_all<R: Read + Seek>(
     mut then: impl FnMut(&tscap_file::pcapng::Packet, u64, u64),
 ) -> Result<(), CaptureError> {
     let records = host.survey.one_by_one(file)?;
+    let mut line = Line::new(&host.timeline);
     let mut order = 0;
-    let mut ends: Option<[u64; 2]> = None;
+    let mut seen: Option<SeenTimes> = None;
     for record in records {
         let Record::Packet(packet) = record else {
             continue;
@@ -292,12 +312,18 @@ fn see_all<R: Read + Seek>(
         if !host.has(&packet) {
             continue;
         }
-        let at = host.timeline.at(&packet);
-        ends = Some(ends.map_or([at, at], |[first, last]| [first.min(at), last.max(at)]));
+        let at = line.at(&packet);
+        seen = Some(SeenTimes {
+            first: seen.map_or(at, |it| it.first),
+            last: at,
+            least: seen.map_or(at, |it| it.least.min(at)),
+            greatest: seen.map_or(at, |it| it.greatest.max(at)),
+        });
         then(&packet, at, order);
         order += 1;
     }
-    host.ends = ends;
+    host.has_jumped = line.has_jumped();
+    host.seen = seen;
     Ok(())
 }
 
@@ -311,7 +337,9 @@ fn drift_ppb(hosts: &[Host; 2], plan: &FilesPlan) -> u64 {
             FREE_PPB
         }
     });
-    lines.iter().fold(assumed, |sum, it| sum.saturating_add(it.rate_ppb))
+    lines
+        .iter()
+        .fold(assumed, |sum, it| sum.saturating_add(it.rate_ppb))
 }
 
 /// Both hosts are one: their stamps compare as they are.
@@ -325,7 +353,10 @@ fn one_clock(hosts: &mut [Host; 2]) {
         first.use_times();
         second.use_times();
         if let Some(apart_ns) = apart_ns(first, second) {
-            let own_ns = first.timeline.error_ns.saturating_add(second.timeline.error_ns);
+            let own_ns = first
+                .timeline
+                .error_ns
+                .saturating_add(second.timeline.error_ns);
             second.timeline.error_ns += apart_ns.saturating_sub(own_ns);
         }
     }
@@ -333,7 +364,9 @@ fn one_clock(hosts: &mut [Host; 2]) {
 
 /// Greatest error of the difference of a time of each host by the file, ns.
 fn apart_ns(one: &Host, other: &Host) -> Option<u64> {
-    let all = one.interfaces().flat_map(|it| other.interfaces().map(move |other| it.apart_ns(other)));
+    let all = one
+        .interfaces()
+        .flat_map(|it| other.interfaces().map(move |other| it.apart_ns(other)));
     all.flatten().max()
 }
 
@@ -379,38 +412,30 @@ fn align(
         ));
     }
     hosts.iter_mut().for_each(Host::use_times);
-    let peer_time = PeerTime::Apart { bound_ns, drift_ppb };
+    hosts.iter_mut().for_each(Host::see_times);
+    let peer_time = PeerTime::Apart {
+        bound_ns,
+        drift_ppb,
+    };
     Ok((peer_time, Some(bound_ns)))
 }
 
 /// The clocks with the ends of both captures.
 fn clocks(hosts: &[Host; 2], peer_time: PeerTime, utc_bound_ns: Option<u64>) -> Clocks {
-    let ends = |host: &Host| match (&peer_time, host.ends) {
-        (PeerTime::Apart { .. }, _) => {
-            // Of the times, if these are used now.
-            let times = host.interfaces().filter_map(|it| it.times);
-            let times = times.reduce(|[a, b], [c, d]| [a.min(c), b.max(d)]);
-            let is_raw = host.timeline.is_raw();
-            let times = times.map(|it| it.map(|it| it.0)).filter(|_| !is_raw);
-            times.or(host.ends).unwrap_or_default()
+    let [first, second] = hosts.each_ref().map(|it| it.seen.unwrap_or_default());
+    let (second, slack_ns) = match &peer_time {
+        PeerTime::Apart { bound_ns, .. } => ([second.least, second.greatest], *bound_ns),
+        PeerTime::Exchanges(exchanges) => {
+            let ends = [second.first, second.last];
+            (exchanges.ends(ends), exchanges.greatest_bound_ns(ends))
         }
-        (_, ends) => ends.unwrap_or_default(),
-    };
-    let [first, second] = [ends(&hosts[0]), ends(&hosts[1])];
-    let last = u64::MAX;
-    let aligned = [(0, second[0]), (last, second[1])].map(|(order, at)| {
-        peer_time.align(order, at).map_or(at, |it| it.at)
-    });
-    let slack_ns = match &peer_time {
-        PeerTime::Apart { bound_ns, .. } => *bound_ns,
-        PeerTime::Exchanges(exchanges) => exchanges.greatest_bound_ns(second),
     };
     let stamps_ns: u64 = hosts.iter().map(|it| it.timeline.error_ns).sum();
     Clocks {
         peer_time,
         utc_bound_ns,
         slack_ns: slack_ns.saturating_add(stamps_ns),
-        ends: [first, aligned],
+        ends: [[first.least, first.greatest], second],
     }
 }
 
@@ -451,11 +476,24 @@ fn said(
         if let Some(why) = host.why_not_raw.as_ref().filter(|_| !is_one_clock) {
             warnings.push(format!("{file}: delays are told by its times: {why}"));
         }
-        for described in host.place.indices.iter().map(|it| &host.survey.interfaces[*it]) {
+        for described in host
+            .place
+            .indices
+            .iter()
+            .map(|it| &host.survey.interfaces[*it])
+        {
             let name = &host.place.name;
-            warnings.extend(described.without_times(name).map(|it| format!("{file}: {it}")));
+            warnings.extend(
+                described
+                    .without_times(name)
+                    .map(|it| format!("{file}: {it}")),
+            );
             let taken_for = "packets that seem to be lost between both or to originate there";
-            warnings.extend(described.lost(name, taken_for).map(|it| format!("{file}: {it}")));
+            warnings.extend(
+                described
+                    .lost(name, taken_for)
+                    .map(|it| format!("{file}: {it}")),
+            );
         }
         let ends = host.survey.end.warnings(host.survey.is_tscaps());
         warnings.extend(ends.into_iter().map(|it| format!("{file}: {it}")));

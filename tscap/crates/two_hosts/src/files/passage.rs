@@ -5,9 +5,7 @@ use std::io::{Read, Seek};
 use tscap_clock::{RawStamp, RealNs};
 use tscap_common::key::key;
 use tscap_delay::schema::{Account, Exit, MeasuringPoint, Passage};
-use tscap_delay::{
-    DelayRecorder, Matched, Matcher, MatcherOptions, Passed, SeenAt, Sighting,
-};
+use tscap_delay::{DelayRecorder, Matched, Matcher, MatcherOptions, Passed, SeenAt, Sighting};
 use tscap_file::pcapng::{Packet, Record};
 use tscap_statistics::Distribution;
 use tscap_streams::{CaptureError, ENDS_WITHIN};
@@ -15,6 +13,7 @@ use tscap_streams::{CaptureError, ENDS_WITHIN};
 use super::common::Common;
 use super::host::Host;
 use super::peer_time::{AlignedTime, PeerTime, share_up};
+use super::timeline::Line;
 use super::{Clocks, FilesPlan};
 use crate::variation::VariationRecorder;
 
@@ -31,6 +30,7 @@ pub struct Measured {
     pub alignment_ns: Distribution,
     pub unaligned: u64,
     pub contradictions: u64,
+    pub backwards: u64,
     pub memory_bytes: u64,
 }
 
@@ -74,8 +74,9 @@ impl Kept {
 }
 
 /// The next packets of a host, with their times by the first host's clock.
-struct Packets<I> {
+struct Packets<'a, I> {
     records: I,
+    line: Line<'a>,
     host: usize,
     order: u64,
 }
@@ -87,7 +88,7 @@ struct SeenPacket {
     aligned: Option<AlignedTime>,
 }
 
-impl<I: Iterator<Item = Record>> Packets<I> {
+impl<I: Iterator<Item = Record>> Packets<'_, I> {
     fn next(&mut self, host: &Host, peer_time: &PeerTime) -> Option<SeenPacket> {
         for record in self.records.by_ref() {
             let Record::Packet(packet) = record else {
@@ -96,7 +97,7 @@ impl<I: Iterator<Item = Record>> Packets<I> {
             if !host.has(&packet) {
                 continue;
             }
-            let stamp = host.timeline.at(&packet);
+            let stamp = self.line.at(&packet);
             let kept = Kept {
                 time: packet.time.0,
                 stamp,
@@ -141,10 +142,37 @@ struct Delays<'a> {
     bound_ns: u64,
     unaligned: u64,
     contradictions: u64,
-    /// Packets that were matched, and entered before the other capture began; and such that left
-    /// behind the end of the capture where they entered.
+    /// Left before it entered, whatever the clocks are.
+    backwards: u64,
+    cover: Cover,
+    /// Packets that were matched though they entered, or left, where the other capture may not
+    /// have them.
     beyond: [u64; 2],
-    covered: [u64; 2],
+}
+
+/// From when until when each capture goes, by the first host's clock.
+#[derive(Clone, Copy, Debug)]
+struct Cover {
+    entry: [u64; 2],
+    exit: [u64; 2],
+    window: u64,
+}
+
+impl Cover {
+    /// Whether the exit of what enters then may be outside of its capture.
+    fn may_leave_beyond(&self, at: u64) -> bool {
+        at < self.exit[0] || at.saturating_add(self.window) > self.exit[1]
+    }
+
+    /// Whether what leaves then may have entered outside of its capture.
+    fn may_enter_beyond(&self, at: u64) -> bool {
+        at > self.entry[1] || at < self.entry[0].saturating_add(self.window)
+    }
+
+    /// Whether what is seen then at one place is nothing that the other capture can have.
+    fn is_beyond([first, last]: [u64; 2], at: u64, margin: u64) -> bool {
+        at.saturating_add(margin) < first || at > last.saturating_add(margin)
+    }
 }
 
 impl Delays<'_> {
@@ -161,12 +189,18 @@ impl Delays<'_> {
             self.unaligned += 1;
             return;
         };
-        self.beyond[0] += u64::from(enters.at < self.covered[0]);
-        self.beyond[1] += u64::from(left.at > self.covered[1]);
+        self.beyond[0] += u64::from(self.cover.may_leave_beyond(enters.at));
+        self.beyond[1] += u64::from(self.cover.may_enter_beyond(left.at));
         let mut delay_ns = left.at.wrapping_sub(enters.at).cast_signed();
         let mut alignment_ns = enters.bound_ns.max(left.bound_ns);
-        alignment_ns = alignment_ns
-            .saturating_add(share_up(delay_ns.unsigned_abs(), peer_time.drift_ppb()));
+        alignment_ns =
+            alignment_ns.saturating_add(share_up(delay_ns.unsigned_abs(), peer_time.drift_ppb()));
+        let bound_ns = alignment_ns.saturating_add(self.stamps_ns);
+        if delay_ns.saturating_add_unsigned(bound_ns) < 0 {
+            self.unaligned += 1;
+            self.backwards += 1;
+            return;
+        }
         if let Some(utc_ns) = self.clocks.utc_bound_ns {
             // By the times of both files, whatever the stamps are.
             let by_utc = exit.time.wrapping_sub(entry.time).cast_signed();
@@ -232,8 +266,10 @@ struct Counts {
     unkeyed: u64,
     /// Near to where a clock was set.
     unaligned: u64,
-    /// Entries before the other capture began, exits behind the end of the other one.
+    /// Of those given to the matcher: the other capture may not have them.
     beyond: u64,
+    /// Not given to the matcher: the other capture can't have them.
+    outside: u64,
 }
 
 /// Measures what enters at the place of `entry`, one of both hosts, and leaves at the other one's.
@@ -252,23 +288,27 @@ pub fn measure<R: Read + Seek>(
     let peer_time = &clocks.peer_time;
     let window = u64::try_from(plan.window.as_nanos()).unwrap_or(u64::MAX);
     let slack = clocks.slack_ns;
-    let [begin_entry, end_entry] = clocks.ends[entry];
-    let [begin_exit, end_exit] = clocks.ends[exit];
+    let cover = Cover {
+        entry: clocks.ends[entry],
+        exit: clocks.ends[exit],
+        window,
+    };
+    let margin = window.saturating_add(2 * slack);
     let options = MatcherOptions {
-        window: window.saturating_add(2 * slack),
+        window: margin,
         capacity: plan.capacity,
         exits: 1,
         is_mirrored: false,
         kept_bytes: KEPT,
         keeps_exits: true,
-        start: RawStamp(begin_entry),
+        start: RawStamp(cover.entry[0]),
     };
     let mut matcher = Matcher::new(options);
     let mut delays = Delays {
         clocks,
         entry,
         stamps_ns: hosts.iter().map(|it| it.timeline.error_ns).sum(),
-        start: begin_entry,
+        start: cover.entry[0],
         recorder: DelayRecorder::new(),
         variation: VariationRecorder::new(),
         epoch: 0,
@@ -276,14 +316,25 @@ pub fn measure<R: Read + Seek>(
         bound_ns: 0,
         unaligned: 0,
         contradictions: 0,
+        backwards: 0,
+        cover,
         beyond: [0; 2],
-        covered: [begin_exit, end_entry],
     };
     let [first, second] = files;
     let records = hosts[0].survey.one_by_one(first)?;
-    let mut one = Packets { records, host: 0, order: 0 };
+    let mut one = Packets {
+        records,
+        line: Line::new(&hosts[0].timeline),
+        host: 0,
+        order: 0,
+    };
     let records = hosts[1].survey.one_by_one(second)?;
-    let mut other = Packets { records, host: 1, order: 0 };
+    let mut other = Packets {
+        records,
+        line: Line::new(&hosts[1].timeline),
+        host: 1,
+        order: 0,
+    };
     let mut next = [
         one.next(&hosts[0], peer_time),
         other.next(&hosts[1], peer_time),
@@ -308,7 +359,11 @@ pub fn measure<R: Read + Seek>(
         let Some(seen) = std::mem::replace(&mut next[host], following) else {
             continue;
         };
-        let SeenPacket { packet, mut kept, aligned } = seen;
+        let SeenPacket {
+            packet,
+            mut kept,
+            aligned,
+        } = seen;
         if !hosts[host].place.has(&packet) {
             continue;
         }
@@ -330,7 +385,20 @@ pub fn measure<R: Read + Seek>(
             count.unaligned += 1;
             continue;
         };
-        if host == 1 && epoch.replace(aligned.epoch).is_some_and(|it| it != aligned.epoch) {
+        let other = if host == entry {
+            cover.exit
+        } else {
+            cover.entry
+        };
+        if Cover::is_beyond(other, aligned.at, margin) {
+            count.outside += 1;
+            continue;
+        }
+        if host == 1
+            && epoch
+                .replace(aligned.epoch)
+                .is_some_and(|it| it != aligned.epoch)
+        {
             matcher.distrust();
             latest = aligned.at;
         }
@@ -340,10 +408,10 @@ pub fn measure<R: Read + Seek>(
         }
         latest = latest.max(aligned.at);
         let (at, stamp) = if host == entry {
-            count.beyond += u64::from(aligned.at < begin_exit);
+            count.beyond += u64::from(cover.may_leave_beyond(aligned.at));
             (SeenAt::Entry, aligned.at)
         } else {
-            count.beyond += u64::from(aligned.at > end_entry);
+            count.beyond += u64::from(cover.may_enter_beyond(aligned.at));
             (SeenAt::Exit(0), aligned.at.saturating_add(slack))
         };
         let sighting = Sighting {
@@ -354,10 +422,12 @@ pub fn measure<R: Read + Seek>(
             length: packet.origlen,
         };
         let (bytes, length) = kept.bytes(&packet.data);
-        matcher.see(&sighting, &bytes[..length], &mut |passed| delays.take(passed));
+        matcher.see(&sighting, &bytes[..length], &mut |passed| {
+            delays.take(passed)
+        });
     }
     let memory_bytes = matcher.memory_bytes();
-    let end = RawStamp(end_exit.saturating_add(slack));
+    let end = RawStamp(cover.exit[1].saturating_add(slack));
     let accounts = matcher.finish(end, &mut |passed| delays.take(passed));
     let mut account = accounts.into_iter().next().unwrap_or_default();
     let [entries, exits] = counts;
@@ -365,15 +435,18 @@ pub fn measure<R: Read + Seek>(
     Ok(delays.finish(hosts, account, [entries, exits], memory_bytes))
 }
 
-/// What entered before the other capture began is not lost, and what left behind the end of the
-/// other capture does not originate inside.
+/// What the other capture may not have is neither lost nor did it originate inside.
 fn not_covered(account: &mut Account, [entries, exits]: [Counts; 2], matched: [u64; 2]) {
-    let entered = entries.beyond.saturating_sub(matched[0]).min(account.lost_inside);
+    let entered = entries.beyond.saturating_sub(matched[0] + account.pending);
+    let entered = entered.min(account.lost_inside);
     account.lost_inside -= entered;
-    account.pending += entered;
-    let left = exits.beyond.saturating_sub(matched[1]).min(account.originated);
+    account.pending += entered + entries.outside;
+    account.entered += entries.outside;
+    let left = exits.beyond.saturating_sub(matched[1] + account.early);
+    let left = left.min(account.originated);
     account.originated -= left;
-    account.early += left;
+    account.early += left + exits.outside;
+    account.left += exits.outside;
 }
 
 impl Delays<'_> {
@@ -402,6 +475,7 @@ impl Delays<'_> {
             alignment_ns: self.alignment_ns,
             unaligned: self.unaligned,
             contradictions: self.contradictions,
+            backwards: self.backwards,
             memory_bytes,
         }
     }
@@ -413,7 +487,12 @@ fn named(host: &Host) -> String {
 }
 
 fn point(host: &Host, counts: Counts) -> MeasuringPoint {
-    let Counts { seen, unkeyed, unaligned, .. } = counts;
+    let Counts {
+        seen,
+        unkeyed,
+        unaligned,
+        ..
+    } = counts;
     let unaligned = (unaligned > 0).then(|| ("unaligned".to_owned(), unaligned));
     MeasuringPoint {
         interface: host.place.name.clone(),

@@ -3,7 +3,7 @@
 use tscap_clock::NsPerCycle;
 
 use super::common::Pair;
-use crate::{AlignBy, Aligned, Alignment};
+use crate::{AlignBy, Aligned, Alignment, OneWay};
 
 /// What an exchange tells of both clocks.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ struct Knot {
     /// How far that is ahead of the first host's, ns.
     ahead_ns: i64,
     bound_ns: u64,
-    /// How often a clock was set, as far as that shows, before it.
+    /// A clock may have been set between knots of different epochs.
     epoch: u64,
 }
 
@@ -59,26 +59,30 @@ impl ByExchanges {
     /// `None` if no exchange aligns the clocks.
     pub fn of(pairs: &[Pair], drift_ppb: u64, max_asymmetry_ns: Option<u64>) -> Option<Self> {
         let mut alignment = Alignment::new(AlignBy::Exchange, drift_ppb, max_asymmetry_ns);
-        let mut epochs = Vec::with_capacity(pairs.len());
+        let mut epoch = 0;
         let mut known = Vec::with_capacity(pairs.len());
         let mut tell = |number: usize, _: &_, aligned: Aligned| {
             if let Aligned::Known(way) = aligned {
-                known.push((number, way));
+                epoch += u64::from(way.is_apart);
+                known.push((number, way, epoch));
             }
         };
         for (number, pair) in pairs.iter().enumerate() {
             alignment.take(pair.exchange, NsPerCycle::ONE, number, &mut tell);
-            epochs.push(alignment.changes());
         }
         alignment.finish(&mut tell);
-        let knot = |(number, way): (usize, crate::OneWay)| {
-            let Pair { exchange, order, .. } = pairs[number];
+        let knot = |(number, way, epoch): (usize, OneWay, u64)| {
+            let Pair {
+                exchange, order, ..
+            } = pairs[number];
             Knot {
                 order,
-                at: exchange.own_real[0].0.saturating_add_signed(way.peer_ahead_ns),
+                at: exchange.own_real[0]
+                    .0
+                    .saturating_add_signed(way.peer_ahead_ns),
                 ahead_ns: way.peer_ahead_ns,
                 bound_ns: way.alignment_ns,
-                epoch: epochs[number],
+                epoch,
             }
         };
         let mut knots: Vec<Knot> = known.into_iter().map(knot).collect();
@@ -97,11 +101,24 @@ impl ByExchanges {
         Some(self.knots.last()?.ahead_ns)
     }
 
+    /// When the second host's packets were seen, by the first one's clock: from the first to the
+    /// last of those in exchanges and of the ends of its capture, which are in this order.
+    pub fn ends(&self, [first, last]: [u64; 2]) -> [u64; 2] {
+        let ends = [(0, first), (u64::MAX, last)];
+        let ends = ends.map(|(order, at)| self.align(order, at).map_or(at, |it| it.at));
+        let knots = self.knots.iter();
+        let knots = knots.map(|it| it.at.saturating_add_signed(-it.ahead_ns));
+        let all = || knots.clone().chain(ends);
+        [all().min().unwrap_or(first), all().max().unwrap_or(last)]
+    }
+
     /// The greatest bound of any time of the second host's packets, which are from and to these.
     pub fn greatest_bound_ns(&self, [first, last]: [u64; 2]) -> u64 {
         let ends = [(0, first), (u64::MAX, last)];
         let ends = ends.map(|(order, at)| self.align(order, at));
-        let middles = self.knots.windows(2).map(|both| {
+        let together = self.knots.windows(2);
+        let together = together.filter(|both| both[0].epoch == both[1].epoch);
+        let middles = together.map(|both| {
             let middle = both[0].at.midpoint(both[1].at);
             self.align(both[0].order, middle)
         });

@@ -82,13 +82,8 @@ impl Timeline {
         }
     }
 
-    /// Whether it is that of raw stamps.
-    pub fn is_raw(&self) -> bool {
-        self.raw.is_some()
-    }
-
-    /// When a packet was seen.
-    pub fn at(&self, packet: &Packet) -> u64 {
+    /// When a packet was seen, as its stamp says it.
+    fn stamp(&self, packet: &Packet) -> u64 {
         let stamp = self.raw.zip(packet.raw);
         match stamp {
             Some((raw, stamp)) => {
@@ -97,6 +92,52 @@ impl Timeline {
             }
             None => packet.time.0,
         }
+    }
+}
+
+/// Packets of a host in the order of its file, on a line of time that does not go back.
+#[derive(Debug)]
+pub struct Line<'a> {
+    timeline: &'a Timeline,
+    latest: Option<u64>,
+    /// By how much it is ahead of the stamps, ns.
+    ahead_ns: u64,
+}
+
+/// Frames of one file are no farther out of order, ns.
+const DISORDER_NS: u64 = 10_000_000;
+/// Where a clock was set back the line goes on so much later, ns: farther than any alignment leaves
+/// open, so that it shows.
+const JUMP_NS: u64 = 10_000_000_000;
+
+impl<'a> Line<'a> {
+    /// From the start of the file on.
+    pub fn new(timeline: &'a Timeline) -> Self {
+        Self {
+            timeline,
+            latest: None,
+            ahead_ns: 0,
+        }
+    }
+
+    /// When the next packet was seen.
+    pub fn at(&mut self, packet: &Packet) -> u64 {
+        let stamp = self.timeline.stamp(packet);
+        let at = stamp.saturating_add(self.ahead_ns);
+        let latest = self.latest.unwrap_or(at);
+        if at.saturating_add(DISORDER_NS) >= latest {
+            self.latest = Some(latest.max(at));
+            return at;
+        }
+        let at = latest.saturating_add(JUMP_NS);
+        self.ahead_ns = at - stamp;
+        self.latest = Some(at);
+        at
+    }
+
+    /// Whether the clock was set back so far.
+    pub fn has_jumped(&self) -> bool {
+        self.ahead_ns > 0
     }
 }
 
