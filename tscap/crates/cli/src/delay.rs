@@ -1,5 +1,6 @@
 //! `tscap delay`.
 
+mod files;
 mod peers;
 
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use clap::error::ErrorKind;
 use clap::{ArgGroup, Args, CommandFactory as _, ValueEnum};
 
 use super::filter::FilterArgs;
+pub use files::HostFiles;
 pub use peers::{PeerName, ReflectorPlan, SessionsPlan};
 
 use super::output::OutputArgs;
@@ -37,10 +39,11 @@ const CAPACITY: usize = 1 << 20;
 ///
 /// Between two hosts: --serve IF on one of them, --to HOST on the other. Packets go there and back;
 /// the delay each way has a bound that holds whatever the clocks of both are
-/// (docs/two-hosts.md).
+/// (docs/two-hosts.md). --file A --file B tells the same of two captures, by the packets that both
+/// have.
 #[derive(Debug, Args)]
 #[command(after_long_help = super::examples::before("delay", ""))]
-#[command(group = ArgGroup::new("where").args(["entry", "reflect", "rtt", "to", "serve"]).required(true))]
+#[command(group = ArgGroup::new("where").args(["entry", "reflect", "rtt", "to", "serve"]))]
 pub struct DelayArgs {
     /// Interface where packets enter; of a file its name, or its number from 0 on
     #[arg(long = "in", value_name = "IF", requires = "exit")]
@@ -51,7 +54,7 @@ pub struct DelayArgs {
     exit: Option<String>,
 
     /// Also measure the other way
-    #[arg(long, requires = "exit", conflicts_with = "mirror")]
+    #[arg(long, conflicts_with = "mirror")]
     both: bool,
 
     /// Interface where requests come in, and their replies go out
@@ -67,12 +70,16 @@ pub struct DelayArgs {
     #[arg(long, value_name = "TO:FROM", requires = "exit", value_parser = pair)]
     mirror: Option<(String, String)>,
 
-    /// Read a capture in the place of interfaces that work now: one that has both
+    /// Read a capture in the place of interfaces that work now: one that has both; twice for the
+    /// captures of two hosts, --in is in the first one and --out in the second one
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "mirror", "both", "load", "parallel", "namespace", "peer_netns", "pcapng", "count",
-        "duration", "ring_size", "reference",
+        "mirror", "load", "parallel", "namespace", "peer_netns", "pcapng", "count", "duration",
+        "ring_size", "reference",
     ])]
-    file: Option<PathBuf>,
+    file: Vec<PathBuf>,
+
+    #[command(flatten)]
+    directions: files::DirectionArgs,
 
     /// Where packets are seen when they leave
     #[arg(long, value_enum, value_name = "POINT", default_value_t)]
@@ -173,6 +180,20 @@ enum MatchChoice {
     Reply,
 }
 
+impl MatchChoice {
+    /// `None` for what suits.
+    fn by(self) -> Option<Match> {
+        match self {
+            Self::Auto => None,
+            Self::Gen => Some(Match::Gen),
+            Self::Bridge => Some(Match::Bridge),
+            Self::Route => Some(Match::Route),
+            Self::Nat => Some(Match::Nat),
+            Self::Reply => Some(Match::Reply),
+        }
+    }
+}
+
 /// The clock of the stamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum DelayClock {
@@ -218,6 +239,8 @@ pub struct DelayPlan {
     pub live: LivePlan,
     /// The capture to read.
     pub file: Option<PathBuf>,
+    /// The captures of two hosts.
+    pub hosts: Option<HostFiles>,
     /// Sessions with other hosts, in the place of interfaces of this one.
     pub sessions: Option<SessionsPlan>,
     /// Measure only the packets that match.
@@ -247,7 +270,27 @@ impl DelayArgs {
         if let Some(interface) = self.peers.serve.clone() {
             return self.into_reflector(interface);
         }
+        let align = self.peers.align();
+        let places = [self.entry.clone(), self.exit.clone()];
+        let hosts = files::Given {
+            files: &self.file,
+            places: &places,
+            is_both: self.both,
+            directions: self.directions,
+            align,
+            window: self.window,
+            capacity: self.max_packets,
+        };
+        let has_place = self.reflect.is_some() || self.rtt.is_some() || !self.peers.to.is_empty();
+        let hosts = hosts.hosts(has_place, self.matched_by.by());
+        let hosts = hosts.map_err(|(kind, what)| Cli::command().error(kind, what))?;
+        let is_of_hosts = self.file.len() > 1;
         let course = match (self.entry, self.exit, self.reflect, self.rtt) {
+            (entry, exit, ..) if is_of_hosts => MeasuredPath::Through {
+                entry: entry.unwrap_or_default(),
+                exit: exit.unwrap_or_default(),
+                is_both: self.both,
+            },
             (Some(entry), Some(exit), ..) => match self.mirror {
                 Some((to, from)) => MeasuredPath::Mirrored {
                     entry,
@@ -288,24 +331,17 @@ impl DelayArgs {
                 "a session has no filter: its packets are those that are sent",
             ));
         }
-        if self.file.is_some() && filter.is_some() {
+        if !self.file.is_empty() && filter.is_some() {
             return Err(conflict(
                 "a file is filtered before: tscap convert FILE -w OUT.pcapng EXPRESSION",
             ));
         }
-        if self.file.is_some() && self.out_point == OutPoint::Peer {
+        if !self.file.is_empty() && self.out_point == OutPoint::Peer {
             return Err(conflict(
                 "a capture has what an interface sends and receives: name the other end with --out",
             ));
         }
-        let matched_by = match self.matched_by {
-            MatchChoice::Auto => None,
-            MatchChoice::Gen => Some(Match::Gen),
-            MatchChoice::Bridge => Some(Match::Bridge),
-            MatchChoice::Route => Some(Match::Route),
-            MatchChoice::Nat => Some(Match::Nat),
-            MatchChoice::Reply => Some(Match::Reply),
-        };
+        let matched_by = self.matched_by.by();
         let live = LivePlan {
             course,
             namespace,
@@ -323,7 +359,8 @@ impl DelayArgs {
         };
         Ok(Plan::Delay(Box::new(DelayPlan {
             live,
-            file: self.file,
+            file: self.file.into_iter().next(),
+            hosts,
             sessions,
             filter,
             references,

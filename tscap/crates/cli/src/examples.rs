@@ -124,6 +124,10 @@ const ALL: &[(&str, &[Example])] = &[
                 "of a capture of both interfaces",
             ),
             (
+                "tscap delay --file a.pcapng --file b.pcapng --both",
+                "between two hosts, of a capture of each",
+            ),
+            (
                 "tscap delay --in eth0 --out eth1 --report delay.html udp",
                 "of UDP, with a page for a browser",
             ),

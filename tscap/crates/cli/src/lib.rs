@@ -37,7 +37,8 @@ pub use compare::{CompareArgs, ComparePlan, ObserverPlan};
 pub use convert::{ConvertArgs, ConvertPlan};
 pub use counters::{CountersArgs, CountersPlan};
 pub use delay::{
-    DelayArgs, DelayPlan, LoadChoice, ParallelChoice, PeerName, ReflectorPlan, SessionsPlan,
+    DelayArgs, DelayPlan, HostFiles, LoadChoice, ParallelChoice, PeerName, ReflectorPlan,
+    SessionsPlan,
 };
 pub use doctor::{DoctorArgs, DoctorPlan, FixChoice};
 pub use extcap::{ExtcapPlan, config as extcap_config, value_of as extcap_value};

@@ -1,5 +1,6 @@
 //! `tscap delay`.
 
+mod hosts;
 mod key_file;
 mod live;
 mod packets;
@@ -17,7 +18,7 @@ use super::signals::Signals;
 use super::{Context as _, Exit, Failure, Hint as _, filter};
 use tscap_base::kernel_files::KernelFiles;
 use tscap_cli::DelayPlan;
-use tscap_delay::file::{FilePlan, measure_file};
+use tscap_delay::file::{FileError, FilePlan, measure_file};
 use tscap_delay::live::{LivePlan, MeasuredPath};
 use tscap_delay::schema::{Correction, How, Match, Measurement, Method, VERSION};
 use tscap_report::saved::Saved;
@@ -36,6 +37,9 @@ pub(super) fn run(plan: &DelayPlan) -> Result<Exit, Failure> {
     };
     if let Some(asked) = &plan.sessions {
         return measuring::run(&plan.output, sessions::session(plan, &live, asked));
+    }
+    if let Some(hosts) = plan.hosts.as_ref().filter(|it| it.is_asked) {
+        return measuring::run(&plan.output, hosts::measure(plan, &live, hosts, correction));
     }
     match &plan.file {
         None => measuring::run(&plan.output, live::session(plan, &live, correction)),
@@ -61,6 +65,11 @@ async fn of_file(
     let Some(found) = read.await? else {
         return Ok(None);
     };
+    // It was merged of two hosts' captures.
+    if let (Err(FileError::OfTwoClocks { .. }), Some(hosts)) = (&found, &plan.hosts) {
+        drop(signals);
+        return hosts::measure(plan, live, hosts, correction).await;
+    }
     let found = found.context(what());
     let found = found.hint("give a capture with both interfaces, or both directions of one")?;
     let method = Method {

@@ -23,6 +23,8 @@ const HERE: [&str; 3] = ["entry", "reflect", "rtt"];
 const SENDERS: [&str; 4] = ["entry", "reflect", "rtt", "to"];
 /// Who is no sender.
 const REFLECTORS: [&str; 4] = ["entry", "reflect", "rtt", "serve"];
+/// Who aligns no clocks.
+const UNALIGNED: [&str; 3] = ["reflect", "rtt", "serve"];
 /// What a measurement between two hosts has no use for.
 const BETWEEN: [&str; 9] = [
     "mirror",
@@ -112,27 +114,26 @@ pub(super) struct PeerArgs {
     #[arg(long, value_name = "DSCP", conflicts_with_all = REFLECTORS, default_value = "0", value_parser = dscp)]
     dscp: u8,
 
-    /// What aligns the clocks of both hosts
-    #[arg(long, value_enum, value_name = "BY", conflicts_with_all = REFLECTORS, default_value_t)]
-    align: AlignChoice,
+    /// What aligns the clocks of both hosts [default: both; of two captures of one host nothing]
+    #[arg(long, value_enum, value_name = "BY", conflicts_with_all = UNALIGNED)]
+    align: Option<AlignChoice>,
 
     /// Greatest difference of the rates of both clocks, ppm: all bounds of the alignment assume it
     /// [default: 100, or 600 if one of them is synchronised, and so may be slewed]
-    #[arg(long, value_name = "PPM", conflicts_with_all = REFLECTORS, value_parser = drift)]
+    #[arg(long, value_name = "PPM", conflicts_with_all = UNALIGNED, value_parser = drift)]
     max_drift: Option<f64>,
 
     /// The least delays there and back differ by no more than this: the bound of the alignment
     /// by exchanges is half of it then, if that is less
     #[arg(long, value_name = "TIME", value_parser = units::duration,
-          conflicts_with_all = REFLECTORS)]
+          conflicts_with_all = UNALIGNED)]
     max_asymmetry: Option<Duration>,
 }
 
 /// What aligns the clocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum AlignChoice {
     /// What exchanges and UTC both allow
-    #[default]
     Both,
     /// The packets themselves, there and back: to half of a round trip
     Exchange,
@@ -207,7 +208,35 @@ pub struct SessionsPlan {
     pub max_asymmetry_ns: Option<u64>,
 }
 
+/// What aligns the clocks of two hosts, as far as it was given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AlignArgs {
+    pub by: Option<AlignBy>,
+    pub max_drift_ppb: Option<u64>,
+    pub max_asymmetry_ns: Option<u64>,
+}
+
+impl AlignArgs {
+    /// Whether any of it was given.
+    pub fn is_given(&self) -> bool {
+        self.by.is_some() || self.max_drift_ppb.is_some() || self.max_asymmetry_ns.is_some()
+    }
+}
+
 impl PeerArgs {
+    /// What aligns the clocks.
+    pub fn align(&self) -> AlignArgs {
+        AlignArgs {
+            by: self.align.map(|it| match it {
+                AlignChoice::Both => AlignBy::Both,
+                AlignChoice::Exchange => AlignBy::Exchange,
+                AlignChoice::Utc => AlignBy::Utc,
+            }),
+            max_drift_ppb: self.max_drift.map(|ppm| (ppm * 1e3).ceil() as u64),
+            max_asymmetry_ns: self.max_asymmetry.map(ns),
+        }
+    }
+
     /// The reflector that is asked for.
     pub fn reflector(
         self,
@@ -246,7 +275,7 @@ impl PeerArgs {
         if self.poisson.is_some_and(|it| it.is_zero()) {
             return Err("--poisson must be more than 0".into());
         }
-        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let align = self.align();
         Ok(SessionsPlan {
             peers: self.to,
             pacing: match self.poisson {
@@ -257,15 +286,15 @@ impl PeerArgs {
             dscp: self.dscp,
             ssid: self.ssid.first().copied(),
             key_file: self.key_file,
-            align: match self.align {
-                AlignChoice::Both => AlignBy::Both,
-                AlignChoice::Exchange => AlignBy::Exchange,
-                AlignChoice::Utc => AlignBy::Utc,
-            },
-            max_drift_ppb: self.max_drift.map(|ppm| (ppm * 1e3).ceil() as u64),
-            max_asymmetry_ns: self.max_asymmetry.map(ns),
+            align: align.by.unwrap_or_default(),
+            max_drift_ppb: align.max_drift_ppb,
+            max_asymmetry_ns: align.max_asymmetry_ns,
         })
     }
+}
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A number of packets a second: 100, 10k, 0.5M.

@@ -57,6 +57,12 @@ fn add_brief_text(document: &mut Document, measurements: &[&Measurement]) {
             }
         }
     }
+    for measurement in measurements.iter().filter(|it| it.alignment.is_some()) {
+        let mut said = sessions::variation_of(measurement);
+        said.extend(sessions::clocks_of(measurement).into_iter().take(1));
+        let said = Section::Sentences(FLUSH, said);
+        document.add_all(Shown::Brief, [Section::Gap, said]);
+    }
     for session in measurements.iter().flat_map(|it| &it.sessions) {
         let mut said = sessions::account(session);
         said.extend(sessions::variation(session));
@@ -105,6 +111,9 @@ fn add_text(document: &mut Document, measurements: &[&Measurement]) {
             let accounts = Section::Sentences(INDENTED, accounts);
             document.add_all(Shown::Whole, [Section::Gap, accounts]);
         }
+        for (title, said) in host_parts(measurement) {
+            document.add(Shown::Whole, Section::Titled(title, said));
+        }
         for session in &measurement.sessions {
             document.add(Shown::Whole, Section::Title(sessions::name(session)));
             let delays = tables::session(session).map(Section::Table);
@@ -121,6 +130,15 @@ fn add_text(document: &mut Document, measurements: &[&Measurement]) {
         let sentences = rows.chain(table.notes).collect();
         document.add(Shown::Whole, Section::Titled(table.title, sentences));
     }
+}
+
+/// What is told of captures of two hosts beside the delays, each with its title.
+fn host_parts(measurement: &Measurement) -> impl Iterator<Item = (String, Vec<String>)> {
+    let parts = [
+        ("Variation".to_owned(), sessions::variation_of(measurement)),
+        ("Clocks".to_owned(), sessions::clocks_of(measurement)),
+    ];
+    parts.into_iter().filter(|(_, said)| !said.is_empty())
 }
 
 /// What is told of a session beside its delays, each with its title.
@@ -200,6 +218,9 @@ fn drawn(document: &mut Document, measurements: &[&Measurement]) {
     document.page_title("What became of every packet");
     let accounts = tables::accounts(measurements).map(Section::Facts);
     document.add_all(Shown::Page, accounts);
+    for (title, said) in measurements.iter().flat_map(|it| host_parts(it)) {
+        document.add(Shown::Page, Section::Titled(title, said));
+    }
     for session in measurements.iter().flat_map(|it| &it.sessions) {
         for (title, said) in session_parts(session) {
             let title = format!("{}: {}", sessions::name(session), title.to_lowercase());

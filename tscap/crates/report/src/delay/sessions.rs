@@ -2,7 +2,9 @@
 //! of both hosts were aligned by.
 
 use tscap_base::text::numbers::{counted, grouped, span};
-use tscap_delay::schema::{Delays, PeerSession, SessionAccount, Variation};
+use tscap_delay::schema::{
+    AlignmentReport, Delays, Measurement, PeerClock, PeerSession, SessionAccount, Variation,
+};
 use tscap_document::words::number;
 
 /// Its delays with their names, that of the round trip first.
@@ -79,6 +81,14 @@ pub(super) fn variation(session: &PeerSession) -> Vec<String> {
     ways.map(|(name, it)| varies(name, it)).collect()
 }
 
+/// The same of the passages of two captures.
+pub(super) fn variation_of(measurement: &Measurement) -> Vec<String> {
+    let passages = measurement.passages.iter();
+    let ways = passages.flat_map(|it| it.exits.iter().map(|exit| (&it.name, &exit.variation)));
+    let ways = ways.filter_map(|(name, it)| Some((name, it.as_ref()?)));
+    ways.map(|(name, it)| varies(name, it)).collect()
+}
+
 fn varies(name: &str, variation: &Variation) -> String {
     let spread = variation
         .ipdv
@@ -118,9 +128,34 @@ pub(super) fn voice(session: &PeerSession) -> Vec<String> {
 
 /// What the delays each way are known by.
 pub(super) fn clocks(session: &PeerSession) -> Vec<String> {
-    let alignment = &session.alignment;
+    let both = ["the peer's clock", "this one's"];
+    aligned(&session.alignment, both, session.peer_clock.as_ref())
+}
+
+/// The same of two captures.
+pub(super) fn clocks_of(measurement: &Measurement) -> Vec<String> {
+    let both = ["the second host's clock", "the first one's"];
+    let alignment = measurement.alignment.as_ref();
+    let mut lines = alignment.map_or(Vec::new(), |it| aligned(it, both, None));
+    if let Some([there, back]) = alignment.and_then(|it| it.packets) {
+        lines.push(format!(
+            "both captures have {} there and {} back",
+            counted(there, "packet"),
+            grouped(back)
+        ));
+    }
+    lines
+}
+
+/// What is known of two clocks.
+fn aligned(
+    alignment: &AlignmentReport,
+    [peers, own]: [&str; 2],
+    peer_clock: Option<&PeerClock>,
+) -> Vec<String> {
     let mut lines = Vec::new();
-    if let (Some(ahead), Some(bound)) = (alignment.peer_ahead_ns, alignment.bound_ns) {
+    if let Some(bound) = alignment.bound_ns {
+        let ahead = alignment.peer_ahead_ns.unwrap_or(0);
         let way = if ahead < 0 { "behind" } else { "ahead of" };
         let by = match alignment.by.as_str() {
             "exchange" => "by the packets themselves",
@@ -131,9 +166,12 @@ pub(super) fn clocks(session: &PeerSession) -> Vec<String> {
         let median = alignment
             .median_bound_ns
             .map(|it| format!(", {} for half of them", span(it)));
+        let apart = match alignment.peer_ahead_ns {
+            Some(_) => format!("{peers} is {} {way} {own}; ", span(ahead.unsigned_abs())),
+            None => String::new(),
+        };
         lines.push(format!(
-            "the peer's clock is {} {way} this one's; aligned {by} to ±{}{}",
-            span(ahead.unsigned_abs()),
+            "{apart}aligned {by} to ±{}{}",
             span(bound),
             median.unwrap_or_default()
         ));
@@ -149,7 +187,7 @@ pub(super) fn clocks(session: &PeerSession) -> Vec<String> {
         "that assumes that the clocks' rates differ by {} ppm at most{assumed}",
         alignment.max_drift_ppb.div_ceil(1_000)
     ));
-    if let Some(peer) = &session.peer_clock {
+    if let Some(peer) = peer_clock {
         let against = if peer.synchronised {
             "of UTC"
         } else {
@@ -167,7 +205,7 @@ pub(super) fn clocks(session: &PeerSession) -> Vec<String> {
     if let (Some(skew), Some(bound)) = (alignment.skew_ppb, alignment.skew_bound_ppb) {
         let way = if skew < 0 { "slower" } else { "faster" };
         lines.push(format!(
-            "the peer's clock runs {:.3} ppm {way}, ±{:.3}",
+            "{peers} runs {:.3} ppm {way}, ±{:.3}",
             skew.unsigned_abs() as f64 / 1e3,
             bound as f64 / 1e3
         ));

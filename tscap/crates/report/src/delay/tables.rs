@@ -97,10 +97,13 @@ pub(super) fn upright(measurement: &Measurement, passage: &Passage) -> Option<Ta
     };
     let corrected = has_corrected.then_some(CORRECTED);
     let mut delays = passage.exits.iter().filter_map(|it| it.delays.as_ref());
-    let bound = if delays.any(|it| it.bound_ns.is_some()) {
-        BOUND
-    } else {
+    let is_bounded = delays.any(|it| it.bound_ns.is_some());
+    let bound = if !is_bounded {
         UNBOUNDED
+    } else if measurement.alignment.is_some() {
+        SESSION_BOUND
+    } else {
+        BOUND
     };
     let notes = [Some(bound), Some(RFC8219), corrected];
     let notes = notes.into_iter().flatten();
