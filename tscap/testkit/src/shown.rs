@@ -42,7 +42,7 @@ pub enum Runner {
     Service,
     /// `tests/root/stamp/documents.rs`
     Stamp,
-    /// `tests/root/two_hosts/documents.rs`
+    /// `tests/root/two_hosts/documents.rs`, `tests/root/two_hosts/files.rs`
     TwoHosts,
     /// `tests/root/wireshark/documents.rs`
     Wireshark,
@@ -92,6 +92,7 @@ pub fn runner(line: &str) -> Option<Runner> {
         | ["tscap", "compare", ..] => Runner::Compare,
         ["tscap", "report", "counters.json", ..] | ["tscap", "counters", ..] => Runner::Counters,
         ["tscap", "delay", "--serve" | "--to", ..] => Runner::TwoHosts,
+        ["tscap", "delay", "--file", _, "--file", ..] => Runner::TwoHosts,
         ["tscap", "report", "router.json", ..] | ["tscap", "delay", ..] => Runner::Delay,
         ["tscap", "qos", "--flow", "gen", "out.pcapng"] => Runner::Generator,
         ["tscap", "report", "voip.json", ..] | ["tscap", "qos", ..] => Runner::Qos,

@@ -3,6 +3,7 @@
 
 mod abuse;
 mod documents;
+mod files;
 mod scripted;
 mod sessions;
 

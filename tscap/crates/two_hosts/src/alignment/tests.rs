@@ -409,3 +409,47 @@ fn a_step_of_the_own_clock_is_in_no_delay() {
     }
     assert_eq!(alignment.changes(), 0);
 }
+
+/// Exchanges whose round trip is longer than the step of the clock may be of before or behind it:
+/// what the fast ones behind it allow is not theirs.
+#[test]
+fn slow_exchanges_around_a_step_tell_nothing_of_each_other() {
+    for seed in 0..seeds(200) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let by_ns = [-5_000_000, 5_000_000][random.usize(..2)];
+        let mut script = Script(vec![(0, 0, 0)]);
+        let set_at = S + 500 * MS;
+        script.step(set_at, by_ns);
+        let mut alignment = Alignment::new(AlignBy::Exchange, 1_000, None);
+        let mut broken = 0;
+        let mut tell = |truth: u64, exchange: &Exchange, aligned: Aligned| {
+            if let Aligned::Known(way) = aligned {
+                let bound = way.alignment_ns + exchange.own_error_ns + exchange.peer_error_ns + 2;
+                broken += u64::from(way.forward_ns.abs_diff(truth as i64) > bound);
+            }
+        };
+        for number in 0..100 {
+            let sent = S + number * 10 * MS;
+            // A queue before and behind the step, whichever way.
+            let is_slow = sent.abs_diff(set_at) < 50 * MS;
+            let slow = |random: &mut fastrand::Rng| {
+                let more = if is_slow && random.bool() { 9_000 } else { 50 };
+                random.u64(100..100 + more) * US
+            };
+            let (there, back) = (slow(&mut random), slow(&mut random));
+            let arrived = sent + there;
+            let exchange = Exchange {
+                own: [RawStamp(sent), RawStamp(arrived + back)],
+                own_real: [RealNs(EPOCH + sent), RealNs(EPOCH + arrived + back)],
+                peer: [script.read(arrived), script.read(arrived)],
+                own_error_ns: 1,
+                peer_error_ns: 1,
+                utc_bound_ns: None,
+            };
+            alignment.take(exchange, NsPerCycle::ONE, there, &mut tell);
+        }
+        alignment.finish(&mut tell);
+        assert!(alignment.changes() > 0, "seed {seed}");
+        assert_eq!(broken, 0, "seed {seed}, by {by_ns}");
+    }
+}

@@ -270,3 +270,89 @@ fn pair(there: &Crossing, back: &Crossing, [own_error_ns, peer_error_ns]: [u64; 
         arrival: back.order[0],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::peer_time::ByExchanges;
+
+    const US: u64 = 1_000;
+    const MS: u64 = 1_000_000;
+    const S: u64 = 1_000_000_000;
+
+    /// Each packet of each way, also those that are in no exchange of their own, is within its
+    /// bound, whatever the offset, the drift, and the steps of the clocks.
+    #[test]
+    fn no_time_is_outside_of_its_bound() {
+        let seeds = if cfg!(debug_assertions) { 60 } else { 600 };
+        let mut told = 0_u64;
+        for seed in 0..seeds {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let least = [random.u64(20 * US..MS), random.u64(20 * US..20 * MS)];
+            let every = [random.u64(50 * US..5 * MS), random.u64(50 * US..50 * MS)];
+            let ahead = random.i64(-5_000_000_000..5_000_000_000);
+            let ppb = random.i64(-100_000..100_000);
+            let steps = (0..random.u64(..3)).map(|_| {
+                let by = random.i64(-2_000_000_000..2_000_000_000);
+                (10 * S + random.u64(..2 * S), by)
+            });
+            let mut steps: Vec<_> = steps.collect();
+            steps.sort_unstable();
+            let peer = |at: u64| {
+                let drifted = i128::from(at) * i128::from(ppb) / 1_000_000_000;
+                let stepped = steps
+                    .iter()
+                    .filter(|it| it.0 <= at)
+                    .map(|it| i128::from(it.1));
+                (i128::from(1_000 * S + at) + i128::from(ahead) + drifted + stepped.sum::<i128>())
+                    as u64
+            };
+            let mut ways: [Vec<Crossing>; 2] = Default::default();
+            // True times at the second host and at the first one.
+            let mut seen = [Vec::new(), Vec::new()];
+            for (way, crossings) in ways.iter_mut().enumerate() {
+                let mut at = 10 * S;
+                while at < 12 * S {
+                    let more = -(1.0 - random.f64()).ln() * least[way] as f64 * 0.5;
+                    let arrives = at + least[way] + more as u64;
+                    let at_hosts = if way == 0 {
+                        [at, arrives]
+                    } else {
+                        [arrives, at]
+                    };
+                    (0..2).for_each(|host: usize| seen[host].push(at_hosts[host]));
+                    crossings.push(Crossing {
+                        at: at_hosts,
+                        order: [0; 2],
+                    });
+                    at += every[way] / 2 + random.u64(..every[way]);
+                }
+            }
+            seen.iter_mut().for_each(|it| it.sort_unstable());
+            let mut sightings = Vec::new();
+            for crossing in ways.iter_mut().flatten() {
+                let truth = crossing.at;
+                crossing.order =
+                    [0, 1].map(|host| seen[host].partition_point(|it| *it < truth[host]) as u64);
+                crossing.at = [1_000 * S + truth[0], peer(truth[1])];
+                sightings.push((crossing.order[1], crossing.at[1], 1_000 * S + truth[1]));
+            }
+            let pairs = pairs(ways, [1, 1]);
+            let Some(found) = ByExchanges::of(&pairs, 100_000, None, !steps.is_empty()) else {
+                panic!("seed {seed}: no exchange");
+            };
+            for (order, at, truth) in sightings {
+                let Some(it) = found.align(order, at) else {
+                    continue;
+                };
+                told += 1;
+                let off = it.at.abs_diff(truth);
+                assert!(
+                    off <= it.bound_ns + 4,
+                    "seed {seed}: {off} ns, {it:?}, {steps:?}"
+                );
+            }
+        }
+        assert!(told > 1_000 * seeds, "{told}");
+    }
+}

@@ -348,7 +348,7 @@ fn one_clock(hosts: &mut [Host; 2]) {
     let have_one = first.clock().has_raw_stamps_of(second.clock());
     let are_raw = first.why_not_raw.is_none() && second.why_not_raw.is_none();
     if have_one && are_raw {
-        second.timeline = second.timeline.clone().from_the_start_of(&first.timeline);
+        second.timeline = second.timeline.clone().with_the_start_of(&first.timeline);
     } else {
         first.use_times();
         second.use_times();
@@ -382,9 +382,12 @@ fn align(
     let utc = hosts[0].utc_bound_ns().zip(hosts[1].utc_bound_ns());
     let utc_ns = utc.map(|(one, other)| one.saturating_add(other));
     let utc_ns = utc_ns.filter(|_| by != AlignBy::Exchange);
-    if by != AlignBy::Utc
-        && let Some(found) = ByExchanges::of(&common.pairs, drift_ppb, plan.max_asymmetry_ns)
-    {
+    let may_be_set = hosts.iter().any(|it| it.timeline.may_be_set);
+    let found = (by != AlignBy::Utc).then(|| {
+        let most = plan.max_asymmetry_ns;
+        ByExchanges::of(&common.pairs, drift_ppb, most, may_be_set)
+    });
+    if let Some(found) = found.flatten() {
         return Ok((PeerTime::Exchanges(found), utc_ns));
     }
     let [there, back] = common.packets;

@@ -49,6 +49,8 @@ pub enum PeerTime {
 pub struct ByExchanges {
     knots: Vec<Knot>,
     drift_ppb: u64,
+    /// A clock may have been set before the first exchange or behind the last one.
+    may_be_set: bool,
     /// How often a clock was seen to be set, or to be slewed faster than the drift.
     pub changes: u64,
     /// How much faster the second clock runs, parts per billion, and how far off that may be.
@@ -56,8 +58,14 @@ pub struct ByExchanges {
 }
 
 impl ByExchanges {
-    /// `None` if no exchange aligns the clocks.
-    pub fn of(pairs: &[Pair], drift_ppb: u64, max_asymmetry_ns: Option<u64>) -> Option<Self> {
+    /// `None` if no exchange aligns the clocks. Where one `may_be_set`, which shows in exchanges only,
+    /// times outside of all exchanges are not known.
+    pub fn of(
+        pairs: &[Pair],
+        drift_ppb: u64,
+        max_asymmetry_ns: Option<u64>,
+        may_be_set: bool,
+    ) -> Option<Self> {
         let mut alignment = Alignment::new(AlignBy::Exchange, drift_ppb, max_asymmetry_ns);
         let mut epoch = 0;
         let mut known = Vec::with_capacity(pairs.len());
@@ -91,6 +99,7 @@ impl ByExchanges {
         (!knots.is_empty()).then(|| Self {
             knots,
             drift_ppb,
+            may_be_set,
             changes: alignment.changes(),
             skew_ppb: alignment.skew_ppb(NsPerCycle::ONE),
         })
@@ -105,11 +114,13 @@ impl ByExchanges {
     /// last of those in exchanges and of the ends of its capture, which are in this order.
     pub fn ends(&self, [first, last]: [u64; 2]) -> [u64; 2] {
         let ends = [(0, first), (u64::MAX, last)];
-        let ends = ends.map(|(order, at)| self.align(order, at).map_or(at, |it| it.at));
+        let ends = ends.map(|(order, at)| Some(self.align(order, at)?.at));
+        let ends = ends.into_iter().flatten();
         let knots = self.knots.iter();
         let knots = knots.map(|it| it.at.saturating_add_signed(-it.ahead_ns));
-        let all = || knots.clone().chain(ends);
-        [all().min().unwrap_or(first), all().max().unwrap_or(last)]
+        let all = knots.chain(ends);
+        let least = all.clone().min();
+        [least.unwrap_or(first), all.max().unwrap_or(last)]
     }
 
     /// The greatest bound of any time of the second host's packets, which are from and to these.
@@ -127,7 +138,8 @@ impl ByExchanges {
         all.map(|it| it.bound_ns).chain(knots).max().unwrap_or(0)
     }
 
-    fn align(&self, order: u64, at: u64) -> Option<AlignedTime> {
+    /// See [`PeerTime::align`].
+    pub fn align(&self, order: u64, at: u64) -> Option<AlignedTime> {
         let behind = self.knots.partition_point(|it| it.order <= order);
         let before = behind.checked_sub(1).and_then(|it| self.knots.get(it));
         let (ahead_ns, epoch) = match (before, self.knots.get(behind)) {
@@ -137,6 +149,7 @@ impl ByExchanges {
             (Some(it), _) if it.order == order => (it.ahead_ns, it.epoch),
             // Nobody knows when it was set.
             (Some(_), Some(_)) | (None, None) => return None,
+            (Some(_), None) | (None, Some(_)) if self.may_be_set => return None,
             (Some(it), None) | (None, Some(it)) => (it.ahead_ns, it.epoch),
         };
         let near = before.into_iter().chain(self.knots.get(behind));

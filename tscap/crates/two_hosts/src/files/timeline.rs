@@ -17,6 +17,8 @@ pub struct Timeline {
     /// Nothing in the file says how far they are off: they are taken to be right to their last
     /// digit.
     pub is_assumed: bool,
+    /// Nothing says whether the clock was set meanwhile.
+    pub may_be_set: bool,
     /// The clock is one that a time daemon slews, or may be.
     pub is_steered: bool,
     /// Greatest relative error of the rate by which a counter's stamps are read, parts per
@@ -52,6 +54,7 @@ impl Timeline {
             // Each is rounded.
             error_ns: error_ns.unwrap_or(0) + 1,
             is_assumed: false,
+            may_be_set: false,
             is_steered: !is_nominal && all.iter().any(|it| is_synchronised(it)),
             rate_ppb: counter.map_or(0, |it| it.interval_bound_ppb()),
         })
@@ -67,6 +70,7 @@ impl Timeline {
             name: "the file's times".into(),
             error_ns: error_ns + resolution_ns.unwrap_or(1),
             is_assumed: bounds().any(|it| it.is_none()),
+            may_be_set: all.iter().any(|it| it.statistics.is_none()),
             is_steered: all.iter().any(|it| is_synchronised(it)),
             rate_ppb: 0,
         }
@@ -74,7 +78,7 @@ impl Timeline {
 
     /// The same line for stamps of the same clock, which another capture took.
     #[must_use]
-    pub fn from_the_start_of(self, other: &Self) -> Self {
+    pub fn with_the_start_of(self, other: &Self) -> Self {
         let raw = self.raw.zip(other.raw);
         Self {
             raw: raw.map(|(_, other)| other),
