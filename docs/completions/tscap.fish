@@ -158,7 +158,11 @@ complete -c tscap -n "__fish_tscap_using_subcommand delay" -l out -d 'Interface 
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l reflect -d 'Interface where requests come in, and their replies go out' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l rtt -d 'Interface where requests go out, and their replies come in' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l mirror -d 'Mirror what --in receives and --out sends to interface TO by tc, and stamp the copies at FROM, the other end of its cable' -r
-complete -c tscap -n "__fish_tscap_using_subcommand delay" -l file -d 'Read a capture in the place of interfaces that work now: one that has both' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l file -d 'Read a capture in the place of interfaces that work now: one that has both; twice for the captures of two hosts, --in is in the first one and --out in the second one' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l in-direction -d 'With --file: where packets enter, what the interface received (in) or sent (out) [default: in; of two files out]' -r -f -a "in\t''
+out\t''"
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l out-direction -d 'The same where they leave [default: out; of two files in]' -r -f -a "in\t''
+out\t''"
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l out-point -d 'Where packets are seen when they leave' -r -f -a "tap\t'Behind the queueing discipline, where tcpdump is, and before it: the difference is the queueing discipline\'s'
 egress\t'Before the queueing discipline only (tcx egress)'
 peer\t'At the other end of the veth pair, in XDP'"
@@ -191,7 +195,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand delay" -l rate -d 'Packets a
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l poisson -d 'Send by a Poisson process with this mean gap' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l size -d 'Octets of a test packet, without the headers of IP and UDP [default: 64, or with a key 152]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l dscp -d 'Differentiated services code point of test packets: a number, or a name (ef, af41, cs5)' -r
-complete -c tscap -n "__fish_tscap_using_subcommand delay" -l align -d 'What aligns the clocks of both hosts' -r -f -a "both\t'What exchanges and UTC both allow'
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l align -d 'What aligns the clocks of both hosts [default: both; of two captures of one host nothing]' -r -f -a "both\t'What exchanges and UTC both allow'
 exchange\t'The packets themselves, there and back: to half of a round trip'
 utc\t'What both hosts\' clocks say of their error against UTC'"
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l max-drift -d 'Greatest difference of the rates of both clocks, ppm: all bounds of the alignment assume it [default: 100, or 600 if one of them is synchronised, and so may be slewed]' -r

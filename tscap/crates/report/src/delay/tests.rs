@@ -1,7 +1,7 @@
 use super::document;
 use crate::tests::drawings::drawings;
 use tscap_delay::fixtures::{hooks, mirror, nothing, odd, rtt};
-use tscap_delay::schema::{Account, Certificate, Measurement};
+use tscap_delay::schema::{Account, AlignmentReport, Certificate, Measurement, Variation};
 use tscap_document::Layout;
 
 fn both_ways() -> Measurement {
@@ -311,4 +311,47 @@ fn names_are_text_and_nothing_is_fetched() {
         assert!(!page.contains(part), "{part}");
     }
     assert!(!text(&measurements).contains('\x1b'));
+}
+
+/// Captures of two hosts tell what their clocks were aligned by, and variation without that.
+#[test]
+fn clocks_of_two_hosts_are_told() {
+    let mut measurement = both_ways();
+    let summary = measurement.passages[0].exits[0]
+        .delays
+        .as_ref()
+        .expect("delays");
+    measurement.passages[0].exits[0].variation = Some(Variation {
+        ipdv: summary.summary.clone(),
+        jitter_ns: 1_234,
+        bound_ns: 77,
+    });
+    measurement.alignment = Some(AlignmentReport {
+        by: "exchange".into(),
+        max_drift_ppb: 100_000,
+        max_asymmetry_ns: None,
+        bound_ns: Some(98_765),
+        median_bound_ns: Some(88_000),
+        peer_ahead_ns: Some(3_700_000_000),
+        skew_ppb: Some(90_000),
+        skew_bound_ppb: Some(1_000),
+        utc_bound_ns: None,
+        changes: 0,
+        contradictions: 0,
+        unaligned: 3,
+        packets: Some([812, 790]),
+    });
+    let measurements = [measurement];
+    let (text, page) = (unfolded(&text(&measurements)), page(&measurements));
+    for part in [
+        "the second host's clock is 3.7",
+        "s ahead of the first one's; aligned by the packets themselves to ±98",
+        "both captures have 812 packets there and 790 back",
+        "jitter 1.2",
+        "3 packets have no delays each way",
+        "that of the alignment of both clocks",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(page.contains("both captures have 812"), "{page}");
 }
