@@ -102,6 +102,7 @@ pub fn runner(line: &str) -> Option<Runner> {
         ["tscap", "convert", _, "-w", _, word, ..] if !word.starts_with('-') => {
             Runner::ConvertFilter
         }
+        ["tscap", "convert", _, "--with", ..] => Runner::TwoHosts,
         ["tscap", "convert", ..] if line.contains("--time-base ntp") => Runner::ConvertNtp,
         ["tscap", "convert", ..] => Runner::Convert,
         ["tscap", "merge", ..] => Runner::Merge,

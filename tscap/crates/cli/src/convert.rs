@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _};
 
 use super::filter::{FilterArgs, FilterSource};
-use super::{Cli, Plan};
+use super::{Cli, Plan, units};
 use tscap_clock::TimeBase;
 
 /// Stamp a capture again, or keep only the packets that match a filter
@@ -62,6 +62,18 @@ pub struct ConvertArgs {
     #[arg(long, value_name = "FILE", requires = "time_base")]
     leap_seconds: Option<PathBuf>,
 
+    /// Give the packets the times of the clock of another host, which captured B.pcapng meanwhile: by
+    /// the packets that both captures have, there and back (docs/two-hosts.md). The copy's
+    /// interface descriptions have the host and the bound
+    #[arg(long, value_name = "B.pcapng",
+          conflicts_with_all = ["clock_log", "time_base", "expression"])]
+    with: Option<PathBuf>,
+
+    /// With --with: greatest difference of the rates of both clocks, ppm [default: 100, or 600 if one
+    /// of them is synchronised, and so may be slewed]
+    #[arg(long, value_name = "PPM", requires = "with", value_parser = units::drift)]
+    max_drift: Option<f64>,
+
     #[command(flatten)]
     filter: FilterArgs,
 }
@@ -102,6 +114,10 @@ pub struct ConvertPlan {
     pub clock_log: Option<PathBuf>,
     /// Which clock the copy's times are to be of, if not that of the capture's.
     pub time_base: Option<TimeBase>,
+    /// The capture of another host, whose clock the times are to be of.
+    pub with: Option<PathBuf>,
+    /// Greatest difference of the rates of both clocks, parts per billion, if it was given.
+    pub max_drift_ppb: Option<u64>,
     /// For an NTP server's: its address, where the log has several.
     pub server: Option<String>,
     /// The table of leap seconds, if not tzdata's.
@@ -128,6 +144,8 @@ impl ConvertArgs {
             json: self.json,
             clock_log: self.clock_log,
             time_base: base,
+            with: self.with,
+            max_drift_ppb: self.max_drift.map(|ppm| (ppm * 1e3).ceil() as u64),
             server,
             leap_seconds: self.leap_seconds,
             filter: self.filter.into_source(),

@@ -1,5 +1,6 @@
 //! Other clocks than CLOCK_REALTIME that the times of a file may be of.
 
+use std::fmt;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,8 @@ pub enum TimeBase {
     Monotonic,
     /// UTC by an NTP server, since 1970, see [`NtpBase`].
     Ntp,
+    /// CLOCK_REALTIME of another host, since 1970, see [`PeerBase`].
+    Peer,
 }
 
 /// Which clock the times of a file are of, and how it is told.
@@ -33,6 +36,56 @@ pub struct FileClock {
     pub table: Option<TableOffset>,
     /// For an NTP server: which one.
     pub ntp: Option<NtpBase>,
+    /// For another host: which one.
+    pub peer: Option<PeerBase>,
+}
+
+/// The host whose clock the times of a file are of, where another one captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerBase {
+    /// Its boot.
+    pub boot: BootId,
+    /// Greatest error of the times against its clock, ns.
+    pub bound_ns: u64,
+    /// The same against UTC, ns, if its capture says how far its clock is from that.
+    pub utc_bound_ns: Option<u64>,
+}
+
+/// A boot of a machine, as in `/proc/sys/kernel/random/boot_id`: a UUID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct BootId(u128);
+
+impl BootId {
+    /// By the text of it; `None` of others than UUIDs.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits: String = text.chars().filter(|it| *it != '-').collect();
+        let is_uuid = digits.len() == 32 && text.len() == 36;
+        let number = is_uuid.then(|| u128::from_str_radix(&digits, 16).ok())?;
+        number.map(Self)
+    }
+}
+
+impl fmt::Display for BootId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = format!("{:032x}", self.0);
+        let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|it| &digits[it]);
+        f.write_str(&parts.join("-"))
+    }
+}
+
+impl From<BootId> for String {
+    fn from(boot: BootId) -> Self {
+        boot.to_string()
+    }
+}
+
+impl TryFrom<String> for BootId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).ok_or_else(|| format!("{text} is no boot"))
+    }
 }
 
 /// The server whose clock the times of a file are of.
@@ -58,6 +111,7 @@ impl TimeBase {
             Self::Tai => "tai",
             Self::Monotonic => "monotonic",
             Self::Ntp => "ntp",
+            Self::Peer => "peer",
         }
     }
 
@@ -104,7 +158,7 @@ pub enum TimeBaseError {
     #[error("the clock was set meanwhile, and the history does not tell at which stamp")]
     NoStart,
     /// They are of another machine's clock.
-    #[error("they are of an NTP server's clock, of which the history tells nothing")]
+    #[error("they are of another machine's clock, of which the history tells nothing")]
     OtherMachine,
     /// Segments are missing.
     #[error("the clock was set so often that {0} of its segments were left out")]
@@ -123,7 +177,7 @@ impl BaseClock {
         all_have_stamps: bool,
     ) -> Result<Self, TimeBaseError> {
         let base = clock.base;
-        if base == TimeBase::Ntp {
+        if matches!(base, TimeBase::Ntp | TimeBase::Peer) {
             return Err(TimeBaseError::OtherMachine);
         }
         if history.left_out > 0 && base != TimeBase::Realtime {
@@ -204,7 +258,7 @@ impl BaseClock {
 
 fn ahead_ns(segment: &Segment, clock: FileClock) -> i64 {
     match (clock.base, clock.table) {
-        (TimeBase::Realtime | TimeBase::Ntp, _) => 0,
+        (TimeBase::Realtime | TimeBase::Ntp | TimeBase::Peer, _) => 0,
         (TimeBase::Tai, Some(table)) if !segment.has_tai_offset() => table.tai_offset_s * NS_PER_S,
         (TimeBase::Tai, _) => segment.tai_offset_s * NS_PER_S,
         (TimeBase::Monotonic, _) => -segment.mono_to_real.middle().0,

@@ -34,7 +34,7 @@ mod tracker;
 mod typical_width;
 
 pub use ambiguous::{Ambiguous, StampRange};
-pub use base::{BaseClock, FileClock, FileNs, NtpBase, TimeBase, TimeBaseError};
+pub use base::{BaseClock, BootId, FileClock, FileNs, NtpBase, PeerBase, TimeBase, TimeBaseError};
 pub use conversion::{Conversion, OffsetConversion};
 pub use counter::{ClockLine, CounterClock, CounterConversion};
 pub use counter_report::{CounterReport, OffsetBracket, interval_ns};

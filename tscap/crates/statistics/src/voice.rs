@@ -80,7 +80,9 @@ impl Codec {
         }
     }
 
-    /// Equipment impairment factor Ie without loss.
+    /// Equipment impairment factor Ie without loss (ITU-T G.113, Appendix I; G.723.1 at 6.3 kbit/s).
+    /// The values of G.729A and G.723.1 are also those of the VoIP metrics of OPAL (`voip_metrics`,
+    /// RFC 3611), GSM-EFR's those of other monitors of RTP.
     const fn ie(self) -> f64 {
         match self {
             Self::G711 | Self::G711Plc => 0.0,
@@ -90,7 +92,7 @@ impl Codec {
         }
     }
 
-    /// Packet-loss robustness factor Bpl.
+    /// Packet-loss robustness factor Bpl (ITU-T G.113, Appendix I, random loss).
     const fn bpl(self) -> f64 {
         match self {
             Self::G711 => 4.3,

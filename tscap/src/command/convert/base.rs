@@ -37,7 +37,7 @@ impl Bases {
             Some(base) if base != from.base => FileClock {
                 base,
                 table: table(history, base, plan)?,
-                ntp: None,
+                ..FileClock::default()
             },
             _ => from,
         };

@@ -33,17 +33,18 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Fails where its times are of an NTP server's clock.
+    /// Fails where its times are of an NTP server's clock, or of another host's.
     pub fn is_of_this_machine(&self, path: &Path) -> Result<(), Failure> {
-        match self.clock.ntp {
-            None => Ok(()),
-            Some(of) => Err(Failure::new(format!(
-                "cannot convert {}: its times are of NTP server {} already",
-                path.display(),
-                of.server
-            ))
-            .hint("convert the capture that it was made of")),
-        }
+        let of = match (self.clock.ntp, self.clock.peer) {
+            (Some(of), _) => format!("NTP server {}", of.server),
+            (_, Some(of)) => format!("the host of boot {}", of.boot),
+            (None, None) => return Ok(()),
+        };
+        let what = format!(
+            "cannot convert {}: its times are of {of} already",
+            path.display()
+        );
+        Err(Failure::new(what).hint("convert the capture that it was made of"))
     }
 }
 

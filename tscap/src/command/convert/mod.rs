@@ -7,6 +7,7 @@ mod ntp;
 mod stamp;
 mod summary;
 mod unconverted;
+mod with;
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write as _};
@@ -18,6 +19,7 @@ use serde::Serialize;
 
 use ntp::{ByServer, ServerStamping};
 use stamp::{StampError, Stamped, Stamping};
+use with::{ByPeer, PeerStamping};
 
 use super::copy_target::CopyTarget;
 use super::print::{json_line, say};
@@ -47,6 +49,9 @@ struct Converted {
     /// The same where they are of an NTP server's clock.
     #[serde(flatten)]
     by_server: Option<ByServer>,
+    /// The same where they are of another host's clock.
+    #[serde(flatten)]
+    by_peer: Option<ByPeer>,
     /// Whether all of the capture was read.
     is_whole: bool,
     /// What can't be read of it, and is not in the copy.
@@ -80,6 +85,7 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
     }
     let is_filtered_only = filter.is_some() && plan.clock_log.is_none() && plan.time_base.is_none();
     let stamping = match plan.time_base {
+        _ if plan.with.is_some() => By::Peer(PeerStamping::prepare(&file, plan)?),
         _ if is_filtered_only => By::Nothing,
         Some(TimeBase::Ntp) => By::Server(ServerStamping::prepare(&file, plan)?),
         _ => By::Host(Stamping::prepare(&file, plan)?),
@@ -119,6 +125,8 @@ enum By {
     Host(Stamping),
     /// An NTP server's.
     Server(ServerStamping),
+    /// Another host's.
+    Peer(PeerStamping),
 }
 
 /// Fails if the copy would be written over what it is made of.
@@ -137,6 +145,8 @@ fn keeps_its_inputs(
         format!("cannot convert {name} into itself: the capture as it was would be lost")
     } else if plan.clock_log.as_deref().is_some_and(is_over) {
         format!("cannot write the copy of {name} over the log of the clock")
+    } else if plan.with.as_deref().is_some_and(is_over) {
+        format!("cannot write the copy of {name} over the other host's capture")
     } else if filter.is_some_and(|path| is_over(path)) {
         format!("cannot write the copy of {name} over the filter")
     } else {
@@ -238,15 +248,22 @@ fn copy(
 ) -> Result<Converted, CopyError> {
     let mut to = BufWriter::new(to);
     let rewrite = |times: Option<Times<'_>>| rewrite(from, &mut to, Changes { times, filter });
-    let (copied, stamped, by_server) = match stamping {
-        By::Nothing => (rewrite(None)?, None, None),
+    let (mut by_server, mut by_peer) = (None, None);
+    let (copied, stamped) = match stamping {
+        By::Nothing => (rewrite(None)?, None),
         By::Host(stamping) => {
             let (copied, stamped) = stamping.stamp(|times| rewrite(Some(times)))?;
-            (copied, Some(stamped), None)
+            (copied, Some(stamped))
         }
         By::Server(stamping) => {
-            let (copied, by_server) = stamping.stamp(|times| rewrite(Some(times)))?;
-            (copied, None, Some(by_server))
+            let (copied, by) = stamping.stamp(|times| rewrite(Some(times)))?;
+            by_server = Some(by);
+            (copied, None)
+        }
+        By::Peer(stamping) => {
+            let (copied, by) = stamping.stamp(|times| rewrite(Some(times)))?;
+            by_peer = Some(by);
+            (copied, None)
         }
     };
     to.flush()?;
@@ -260,6 +277,7 @@ fn copy(
         }),
         stamped,
         by_server,
+        by_peer,
         is_whole: copied.damage.is_none(),
         damage: copied.damage,
     })

@@ -113,12 +113,12 @@ impl ServerStamping {
         Ok(Self {
             clock: FileClock {
                 base: TimeBase::Ntp,
-                table: None,
                 ntp: Some(NtpBase {
                     server,
                     bound_ns: bound_ns.saturating_add(capture.stamp_error_ns),
                     root_distance_ns,
                 }),
+                ..FileClock::default()
             },
             lines,
             server,

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::ntp::ByServer;
 use super::stamp::Stamped;
 use super::unconverted::Span;
+use super::with::ByPeer;
 use super::{Converted, Filtered};
 use tscap_base::text::numbers::{counted, grouped, signed, span};
 use tscap_cli::ConvertPlan;
@@ -33,6 +34,9 @@ pub(super) fn text(converted: &Converted, plan: &ConvertPlan) -> String {
     }
     if let Some(by_server) = &converted.by_server {
         tell_server(by_server, plan, &mut text);
+    }
+    if let Some(by_peer) = &converted.by_peer {
+        tell_peer(by_peer, plan, &mut text);
     }
     if converted.damage.is_torn_end() {
         text += "  the capture ends within a block: what comes before it was converted\n";
@@ -85,6 +89,34 @@ fn tell_server(by: &ByServer, plan: &ConvertPlan, text: &mut String) {
     }
     if by.is_log_torn {
         *text += TORN;
+    }
+}
+
+fn tell_peer(by: &ByPeer, plan: &ConvertPlan, text: &mut String) {
+    let [there, back] = by.exchanged;
+    let _ = writeln!(
+        text,
+        "{}: {} by the clock of the host of {}, by {} there and {} back that both captures have",
+        plan.output.display(),
+        counted(by.timed, "packet"),
+        by.with,
+        counted(there, "packet"),
+        grouped(back)
+    );
+    if let Some(moved) = &by.moved_ns {
+        let [least, most] = [moved.min, moved.max].map(signed);
+        let _ = writeln!(text, "  moved by {least} to {most} ns");
+    }
+    let _ = writeln!(text, "  off that clock by at most {}", span(by.bound_ns));
+    if let Some(ns) = by.utc_bound_ns {
+        let _ = writeln!(
+            text,
+            "  off UTC by at most {}, by that host's account",
+            span(ns)
+        );
+    }
+    for warning in &by.warnings {
+        let _ = writeln!(text, "  {warning}");
     }
 }
 

@@ -1,8 +1,10 @@
 //! Captures of both ends, whose clock is one: so what exchanges say of them can be checked.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::Value;
 use tscap_delay::schema::{Delays, Measurement};
 use tscap_testkit::capture::{LIMIT, capture_on};
 use tscap_testkit::command::{run, tscap_path};
@@ -112,4 +114,68 @@ fn every_command_with_files_works() {
     for line in lines {
         assert!(!ways(&measured(folder.path(), line)).is_empty(), "{line}");
     }
+}
+
+/// Gives a capture the name of another boot.
+fn of_another_boot(path: &Path) {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("the boot");
+    let (boot, mut bytes) = (boot.trim().as_bytes(), fs::read(path).expect("a capture"));
+    let mut other = boot.to_vec();
+    other[0] = if other[0] == b'0' { b'1' } else { b'0' };
+    for at in 0..bytes.len() - boot.len() {
+        if bytes[at..].starts_with(boot) {
+            bytes[at..at + boot.len()].copy_from_slice(&other);
+        }
+    }
+    fs::write(path, bytes).expect("write the capture");
+}
+
+/// A copy by the other host's clock, which is this one's: no time moves by more than the bound, and
+/// both are of one clock from then on.
+#[test]
+fn a_copy_has_the_times_of_the_other_host() {
+    let Some(_lock) = root() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    captured("hosts-copy", folder.path());
+    let lines = commands(Runner::TwoHosts);
+    let line = lines.iter().find(|it| it.contains("--with"));
+    let line = line.expect("a command of docs/two-hosts.md");
+    let convert = || {
+        let mut command = Command::new(tscap_path());
+        let words = line.split(' ').skip(1);
+        run(
+            command.args(words).arg("--json").current_dir(folder.path()),
+            LIMIT,
+        )
+    };
+    let refused = convert();
+    assert!(
+        refused.stderr.contains("one clock already"),
+        "{}",
+        refused.stderr
+    );
+    let truth = measured(folder.path(), "tscap delay --file a.pcapng --file b.pcapng");
+    of_another_boot(&folder.path().join("b.pcapng"));
+    let converted = convert();
+    assert!(converted.status.success(), "{}", converted.stderr);
+    let said: Value = serde_json::from_str(converted.stdout.trim()).expect("JSON");
+    let bound = said["bound_ns"].as_u64().expect("a bound");
+    for end in ["min", "max"] {
+        let moved = said["moved_ns"][end].as_i64().expect("how far times moved");
+        // As its own times are off that clock.
+        assert!(moved.unsigned_abs() <= bound + 10_000, "{said}");
+    }
+    let after = measured(
+        folder.path(),
+        "tscap delay --file out.pcapng --file b.pcapng",
+    );
+    assert_eq!(after.alignment, None);
+    let (is, said) = (ways(&truth)[0].clone(), ways(&after)[0].clone());
+    let bounds = is.bound_ns.unwrap() + said.bound_ns.unwrap();
+    assert!(said.bound_ns.unwrap() >= bound, "{said:?}");
+    assert!(is.summary.min.abs_diff(said.summary.min) <= bounds);
+    let mut merge = Command::new(tscap_path());
+    merge.args(["merge", "out.pcapng", "b.pcapng", "-w", "one.pcapng"]);
+    let merged = run(merge.current_dir(folder.path()), LIMIT);
+    assert!(merged.status.success(), "{}", merged.stderr);
 }

@@ -120,7 +120,7 @@ pub(super) struct PeerArgs {
 
     /// Greatest difference of the rates of both clocks, ppm: all bounds of the alignment assume it
     /// [default: 100, or 600 if one of them is synchronised, and so may be slewed]
-    #[arg(long, value_name = "PPM", conflicts_with_all = UNALIGNED, value_parser = drift)]
+    #[arg(long, value_name = "PPM", conflicts_with_all = UNALIGNED, value_parser = units::drift)]
     max_drift: Option<f64>,
 
     /// The least delays there and back differ by no more than this: the bound of the alignment
@@ -366,12 +366,6 @@ fn dscp(text: &str) -> Result<u8, String> {
     number
         .or_else(named)
         .ok_or_else(|| "0 to 63, ef, af11 to af43, or cs0 to cs7".into())
-}
-
-fn drift(text: &str) -> Result<f64, String> {
-    let ppm: Option<f64> = text.parse().ok();
-    ppm.filter(|it| (0.0..=1_000.0).contains(it))
-        .ok_or_else(|| "0 to 1000 ppm".into())
 }
 
 #[cfg(test)]

@@ -58,6 +58,13 @@ fn whole(text: &str, units: &[&str]) -> Option<u64> {
     (number > 0 && units.contains(&unit)).then_some(number)
 }
 
+/// A difference of rates of clocks, parts per million.
+pub fn drift(text: &str) -> Result<f64, String> {
+    let ppm: Option<f64> = text.parse().ok();
+    ppm.filter(|it| (0.0..=1_000.0).contains(it))
+        .ok_or_else(|| "0 to 1000 ppm".into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

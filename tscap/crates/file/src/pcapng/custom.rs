@@ -14,8 +14,8 @@ use crate::accounting::{
     HardwareFrames, InterfaceFrames, Outcomes, ReferenceStanding, StampOrder, Totals,
 };
 use tscap_clock::{
-    CounterReport, FileClock, NtpBase, OffsetBracket, ReferenceBounds, Sample, Segment, StampPath,
-    StampSource, TableOffset, TimeBase,
+    CounterReport, FileClock, NtpBase, OffsetBracket, PeerBase, ReferenceBounds, Sample, Segment,
+    StampPath, StampSource, TableOffset, TimeBase,
 };
 use tscap_network::netns::NetnsId;
 use tscap_utc::UtcBounds;
@@ -231,6 +231,9 @@ pub struct InterfaceOption {
     /// The NTP server whose clock `tscap convert` took the times from, with their bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ntp: Option<NtpBase>,
+    /// The other host whose clock `tscap convert --with` took the times from, with their bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<PeerBase>,
 }
 
 impl InterfaceOption {
@@ -253,6 +256,7 @@ impl InterfaceOption {
             time_base: TimeBase::Realtime,
             leap_table: None,
             ntp: None,
+            peer: None,
         }
     }
 
@@ -274,6 +278,7 @@ impl InterfaceOption {
             base: self.time_base,
             table: self.leap_table,
             ntp: self.ntp,
+            peer: self.peer,
         }
     }
 }

@@ -6,7 +6,7 @@ use pcap_file::Endianness;
 use super::block::{DESCRIPTION_OPTIONS, STATISTICS_OPTIONS, options, word as word_at};
 use super::file::{FILTER_TEXT, text_filter};
 use super::options::{COMMENT, json_of_ours, options_of, with_json, with_options, word};
-use tscap_clock::{FileClock, NtpBase, TimeBase};
+use tscap_clock::{FileClock, NtpBase, PeerBase, TimeBase};
 
 /// Where an interface statistics block's time stands, bytes.
 pub(super) const STATISTICS_TIME: usize = 12;
@@ -28,6 +28,12 @@ fn comment(clock: FileClock) -> Option<String> {
             }) => format!(
                 "times are UTC by the clock of NTP server {server}: off that by {bound_ns} ns at \
                  most, and that off UTC by {root_distance_ns} ns at most, as it says"
+            ),
+        }),
+        (TimeBase::Peer, _) => Some(match clock.peer {
+            None => "times are of another host's clock".into(),
+            Some(PeerBase { boot, bound_ns, .. }) => format!(
+                "times are of the clock of the host of boot {boot}: off that by {bound_ns} ns at most"
             ),
         }),
         (TimeBase::Tai, None) => {
@@ -53,6 +59,10 @@ fn fields(clock: FileClock) -> String {
     if let Some(ntp) = &clock.ntp {
         let ntp = serde_json::to_string(ntp).expect("plain structs always serialise");
         fields = format!("{fields},\"ntp\":{ntp}");
+    }
+    if let Some(peer) = &clock.peer {
+        let peer = serde_json::to_string(peer).expect("plain structs always serialise");
+        fields = format!("{fields},\"peer\":{peer}");
     }
     fields
 }

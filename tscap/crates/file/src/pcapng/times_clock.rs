@@ -22,8 +22,9 @@ pub struct TimesClock {
     follower: Option<FollowerOption>,
     segments: Vec<Segment>,
     bounds: Option<TimesBounds>,
-    /// `tscap convert` took the times from a server's clock: its bounds are no statistics'.
-    is_of_server: bool,
+    /// `tscap convert` took the times from the clock of a server or of another host: its bounds are
+    /// no statistics'.
+    is_of_other: bool,
     /// Captures of which there are last statistics: several where another program has made
     /// one interface of those of several captures.
     captures: u32,
@@ -60,6 +61,21 @@ impl TimesClock {
                 ..Self::default()
             };
         };
+        if let Some(peer) = option.peer {
+            // Raw stamps are of the host that captured, times and bounds of the other one.
+            let bounds = TimesBounds {
+                clock_ns: peer.bound_ns,
+                reference_ns: 0,
+                utc_ns: peer.utc_bound_ns.map(|ns| ns.saturating_sub(peer.bound_ns)),
+            };
+            return Self {
+                interface,
+                boot: Some(peer.boot.to_string()),
+                bounds: Some(bounds),
+                is_of_other: true,
+                ..Self::default()
+            };
+        }
         Self {
             interface,
             boot: option.boot_id.clone(),
@@ -75,7 +91,7 @@ impl TimesClock {
                 reference_ns: 0,
                 utc_ns: Some(ntp.root_distance_ns),
             }),
-            is_of_server: option.ntp.is_some(),
+            is_of_other: option.ntp.is_some(),
             captures: 0,
         }
     }
@@ -83,7 +99,7 @@ impl TimesClock {
     /// Takes in a statistics block of the interface.
     pub fn take(&mut self, statistics: &StatisticsOption) {
         self.captures += u32::from(statistics.totals.is_some());
-        if self.is_of_server {
+        if self.is_of_other {
             return;
         }
         let clock = &statistics.clock;

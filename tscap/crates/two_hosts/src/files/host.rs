@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use tscap_clock::{BootId, TimeBase};
 use tscap_delay::file::{FileError, Place};
 use tscap_delay::schema::How;
 use tscap_file::accounting::Direction;
@@ -19,7 +20,7 @@ pub struct Host {
     pub survey: Survey,
     pub place: Place,
     /// Which interfaces of the file are stamped by the clock of the place.
-    is_by_its_clock: Vec<bool>,
+    pub is_by_its_clock: Vec<bool>,
     /// Whether frames say which way they went.
     pub has_directions: bool,
     pub timeline: Timeline,
@@ -87,7 +88,9 @@ impl Host {
             Err(why) => (Timeline::times(&all), Some(why)),
         };
         let base = all.iter().filter_map(|it| it.interface.tscap.as_ref());
-        let mut others = base.map(|it| it.time_base).filter(|it| !it.is_realtime());
+        let mut others = base
+            .map(|it| it.time_base)
+            .filter(|it| !matches!(it, TimeBase::Realtime | TimeBase::Peer));
         if let Some(base) = others.next().filter(|_| why_not_raw.is_some()) {
             return Err(of(FileError::TimeBase(base.name())));
         }
@@ -155,6 +158,14 @@ impl Host {
     pub fn clock(&self) -> &TimesClock {
         let first = self.place.indices.first().copied().unwrap_or(0);
         self.survey.interfaces[first].clock.times()
+    }
+
+    /// The boot that its clock is of, if the file names it.
+    pub fn boot(&self) -> Option<BootId> {
+        let mut options = self
+            .interfaces()
+            .filter_map(|it| it.interface.tscap.as_ref());
+        BootId::parse(options.next()?.boot_id.as_ref()?)
     }
 
     /// Whose clock that is, for people.

@@ -9,6 +9,7 @@
 
 mod common;
 mod host;
+mod other_host;
 mod passage;
 mod peer_time;
 mod timeline;
@@ -24,6 +25,8 @@ use tscap_file::accounting::Direction;
 use tscap_file::pcapng::{ClockRelation, Origin, Record};
 use tscap_statistics::Distribution;
 use tscap_streams::{CaptureError, Survey};
+
+pub use other_host::{OtherHost, OtherHostPlan, OtherTimes};
 
 use crate::AlignBy;
 use crate::sender::{FREE_PPB, STEERED_PPB};
@@ -127,6 +130,29 @@ pub enum FilesError {
         /// The file.
         file: String,
     },
+    /// Its times are to be given to others, and nothing names its clock.
+    #[error("{file} does not name its host by a boot, as captures of tscap do")]
+    NoBoot {
+        /// The file.
+        file: String,
+    },
+    /// It was merged of captures of several hosts.
+    #[error("the packets of {file} are stamped by several clocks")]
+    SeveralClocks {
+        /// The file.
+        file: String,
+    },
+    /// Both are of one host.
+    #[error("both captures are of one clock already")]
+    OneClock,
+    /// There is no time of some packets.
+    #[error("the time of {packets} packets of {file} is not known: a clock was set near to them")]
+    NotAllAligned {
+        /// So many.
+        packets: u64,
+        /// Their file.
+        file: String,
+    },
     /// Nothing says how far the clocks are apart.
     #[error(
         "times are of the clocks of {} and of {}, and nothing tells how far both are apart, so that \
@@ -140,6 +166,16 @@ pub enum FilesError {
         /// What is missing.
         why: String,
     },
+}
+
+impl FilesError {
+    /// No exchange aligns the clocks.
+    fn not_aligned(hosts: &[Host; 2], common: &Common) -> Self {
+        Self::NotAligned {
+            whose: hosts.each_ref().map(Host::whose),
+            why: no_exchange(common),
+        }
+    }
 }
 
 /// How far the clocks of both hosts are apart.
@@ -175,7 +211,7 @@ pub fn measure_files<R: Read + Seek>(
     let mut hosts = [one, host(second, 1, numbers)?];
     let relation = hosts[0].clock().kinship(hosts[1].clock());
     let is_one_clock = plan.align.is_none() && relation != ClockRelation::Utc;
-    let drift_ppb = drift_ppb(&hosts, plan);
+    let drift_ppb = drift_ppb(&hosts, plan.max_drift_ppb);
     if is_one_clock {
         one_clock(&mut hosts);
     }
@@ -212,7 +248,13 @@ pub fn measure_files<R: Read + Seek>(
         let way = passage::measure(files, &hosts, &clocks, &common, plan, entry);
         measured.push(way.map_err(|error| of_capture(error, &plan.places[0]))?);
     }
-    said(&hosts, &clocks, &common, is_one_clock, &mut warnings);
+    said(
+        &hosts,
+        &clocks.peer_time,
+        &common,
+        is_one_clock,
+        &mut warnings,
+    );
     let [began, ended] = clocks.ends[0];
     let mut alignment_ns = Distribution::new();
     measured
@@ -328,9 +370,9 @@ fn see_all<R: Read + Seek>(
 }
 
 /// By how much the rates of both clocks may differ, parts per billion.
-fn drift_ppb(hosts: &[Host; 2], plan: &FilesPlan) -> u64 {
+fn drift_ppb(hosts: &[Host; 2], given_ppb: Option<u64>) -> u64 {
     let lines = hosts.each_ref().map(|it| &it.timeline);
-    let assumed = plan.max_drift_ppb.unwrap_or_else(|| {
+    let assumed = given_ppb.unwrap_or_else(|| {
         if lines.iter().any(|it| it.is_steered) {
             STEERED_PPB
         } else {
@@ -390,12 +432,7 @@ fn align(
     if let Some(found) = found.flatten() {
         return Ok((PeerTime::Exchanges(found), utc_ns));
     }
-    let [there, back] = common.packets;
-    let no_exchange = format!(
-        "{} there and {} back are in both captures, and no packet back follows one there",
-        counted(there, "packet"),
-        counted(back, "packet")
-    );
+    let no_exchange = no_exchange(common);
     let Some(bound_ns) = utc_ns else {
         let no_utc = "not both files say how far their times are from UTC";
         let why = match by {
@@ -421,6 +458,16 @@ fn align(
         drift_ppb,
     };
     Ok((peer_time, Some(bound_ns)))
+}
+
+/// Why no exchange aligns the clocks.
+fn no_exchange(common: &Common) -> String {
+    let [there, back] = common.packets;
+    format!(
+        "{} there and {} back are in both captures, and no packet back follows one there",
+        counted(there, "packet"),
+        counted(back, "packet")
+    )
 }
 
 /// The clocks with the ends of both captures.
@@ -463,7 +510,7 @@ fn first_time(host: &Host) -> Option<RealNs> {
 /// What a reader must know of both files.
 fn said(
     hosts: &[Host; 2],
-    clocks: &Clocks,
+    peer_time: &PeerTime,
     common: &Common,
     is_one_clock: bool,
     warnings: &mut Vec<String>,
@@ -508,7 +555,7 @@ fn said(
                 .into(),
         );
     }
-    let changes = match &clocks.peer_time {
+    let changes = match peer_time {
         PeerTime::Exchanges(it) => it.changes,
         PeerTime::Apart { .. } => 0,
     };

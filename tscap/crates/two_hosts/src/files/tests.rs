@@ -736,3 +736,82 @@ fn two_captures_of_one_host_have_one_clock() {
         assert!(bounds.iter().all(|it| *it <= at_most), "{bounds:?}");
     }
 }
+
+const BOOTS: [&str; 2] = [
+    "3f6c1ad2-0001-4b6a-9c3e-1d2f3a4b5c6d",
+    "a1b2c3d4-0002-4b6a-9c3e-1d2f3a4b5c6d",
+];
+
+fn other_host(hosts: &[Sim; 2], all: &[Sent]) -> Result<OtherHost, FilesError> {
+    // The second host has the clock.
+    let files = [
+        capture(&hosts[1], all, true),
+        capture(&hosts[0], all, false),
+    ];
+    let [first, second] = files.map(Cursor::new);
+    let plan = OtherHostPlan {
+        files: ["b".into(), "a".into()],
+        max_drift_ppb: None,
+    };
+    OtherHost::find([&mut { first }, &mut { second }], &plan)
+}
+
+/// Each packet has the time that the other host's clock showed, within the bound.
+#[test]
+fn packets_have_the_times_of_another_host() {
+    let mut random = fastrand::Rng::with_seed(41);
+    let all = traffic(&mut random, 6, [60 * US, 340 * US], 30 * US);
+    let [mut a, mut b] = strangers();
+    (a.boot, b.boot) = (Some(BOOTS[0]), Some(BOOTS[1]));
+    b.utc_bound_ns = Some(5 * MS);
+    for a in [a.clone(), a.clone().raw(-20_000)] {
+        let hosts = [a, b.clone()];
+        let other = other_host(&hosts, &all).unwrap();
+        assert_eq!(other.boot.to_string(), BOOTS[1]);
+        assert!((200 * US..300 * US).contains(&other.bound_ns), "{other:?}");
+        let utc_ns = other.utc_bound_ns.unwrap();
+        assert!((5_200 * US..5_400 * US).contains(&utc_ns), "{utc_ns}");
+        let bytes = capture(&hosts[0], &all, false);
+        let mut times = other.times();
+        let mut truth: Vec<_> = all
+            .iter()
+            .filter_map(|it| {
+                if it.is_back {
+                    it.arrived
+                } else {
+                    Some(it.left)
+                }
+            })
+            .collect();
+        truth.sort_unstable();
+        let mut truth = truth.into_iter();
+        for record in tscap_file::pcapng::records(&bytes[..]).unwrap() {
+            if let Record::Packet(packet) = record.unwrap() {
+                let is = hosts[1].clock.read(truth.next().unwrap());
+                let said = times.next(&packet).unwrap();
+                assert!(said.abs_diff(is) <= other.bound_ns, "{said} for {is}");
+            }
+        }
+        assert_eq!(truth.next(), None);
+    }
+}
+
+#[test]
+fn times_of_no_other_host_are_refused() {
+    let mut random = fastrand::Rng::with_seed(43);
+    let all = traffic(&mut random, 1, [60 * US, 340 * US], 30 * US);
+    let [mut a, mut b] = strangers();
+    let error = |hosts: &[Sim; 2], all: &[Sent]| other_host(hosts, all).unwrap_err().to_string();
+    let said = error(&[a.clone(), b.clone()], &all);
+    assert!(said.contains("b does not name its host"), "{said}");
+    (a.boot, b.boot) = (Some(BOOTS[0]), Some(BOOTS[0]));
+    let said = error(&[a.clone(), a.clone()], &all);
+    assert!(said.contains("one clock already"), "{said}");
+    b.boot = Some(BOOTS[1]);
+    let only_there: Vec<_> = all.iter().filter(|it| !it.is_back).cloned().collect();
+    let said = error(&[a, b], &only_there);
+    assert!(
+        said.contains("nothing tells how far both are apart"),
+        "{said}"
+    );
+}

@@ -201,7 +201,11 @@ impl<W: Write> Output<W> {
         file: &str,
         described: Option<&InterfaceOption>,
     ) -> Result<(), MergeError> {
-        let clock = described.map_or_else(FileClock::default, InterfaceOption::clock);
+        let mut clock = described.map_or_else(FileClock::default, InterfaceOption::clock);
+        if clock.base == TimeBase::Peer {
+            // CLOCK_REALTIME of another host: whose, its neighbours ask.
+            clock = FileClock::default();
+        }
         if clock.base == TimeBase::Ntp {
             return Err(MergeError::OfServer(file.to_owned()));
         }
