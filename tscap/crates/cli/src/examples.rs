@@ -93,6 +93,10 @@ const ALL: &[(&str, &[Example])] = &[
                 "tscap convert out.pcapng -w tai.pcapng --time-base tai",
                 "gives the times of another clock",
             ),
+            (
+                "tscap convert a.pcapng --with b.pcapng -w out.pcapng",
+                "by the clock of the host of b.pcapng",
+            ),
         ],
     ),
     (
