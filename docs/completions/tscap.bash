@@ -413,7 +413,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__convert)
-            opts="-w -f -F -h --write --json --clock-log --time-base --leap-seconds --filter-bytecode --help"
+            opts="-w -f -F -h --write --json --clock-log --time-base --leap-seconds --with --max-drift --filter-bytecode --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -436,6 +436,14 @@ _tscap() {
                     return 0
                     ;;
                 --leap-seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --with)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-drift)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -85,7 +85,7 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
     }
     let is_filtered_only = filter.is_some() && plan.clock_log.is_none() && plan.time_base.is_none();
     let stamping = match plan.time_base {
-        _ if plan.with.is_some() => By::Peer(PeerStamping::prepare(&file, plan)?),
+        _ if plan.with.is_some() => By::Peer(Box::new(PeerStamping::prepare(&file, plan)?)),
         _ if is_filtered_only => By::Nothing,
         Some(TimeBase::Ntp) => By::Server(ServerStamping::prepare(&file, plan)?),
         _ => By::Host(Stamping::prepare(&file, plan)?),
@@ -126,7 +126,7 @@ enum By {
     /// An NTP server's.
     Server(ServerStamping),
     /// Another host's.
-    Peer(PeerStamping),
+    Peer(Box<PeerStamping>),
 }
 
 /// Fails if the copy would be written over what it is made of.

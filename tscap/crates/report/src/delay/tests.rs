@@ -322,7 +322,7 @@ fn clocks_of_two_hosts_are_told() {
         .as_ref()
         .expect("delays");
     measurement.passages[0].exits[0].variation = Some(Variation {
-        ipdv: summary.summary.clone(),
+        ipdv: summary.summary,
         jitter_ns: 1_234,
         bound_ns: 77,
     });
