@@ -124,10 +124,6 @@ const ALL: &[(&str, &[Example])] = &[
                 "through this machine, live",
             ),
             (
-                "tscap delay --file out.pcapng --in eth0 --out eth1",
-                "of a capture of both interfaces",
-            ),
-            (
                 "tscap delay --file a.pcapng --file b.pcapng --both",
                 "between two hosts, of a capture of each",
             ),

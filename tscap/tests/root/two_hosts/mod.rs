@@ -4,6 +4,7 @@
 mod abuse;
 mod documents;
 mod files;
+mod long;
 mod peers;
 mod scripted;
 mod sessions;

@@ -9,6 +9,7 @@
 
 mod exchanges;
 mod figures;
+mod own_filter;
 mod packets;
 mod plan;
 mod points;
@@ -206,14 +207,14 @@ impl SenderPlan {
         reached.collect()
     }
 
-    /// Everything to and from the peers; without libpcap all packets are looked at.
+    /// Everything to and from the peers. Without libpcap, and of more than fifty peers, all packets
+    /// are looked at.
     fn filter(&self) -> Option<Filter> {
-        let hosts = self
-            .peers
-            .iter()
-            .map(|it| format!("host {}", it.address.ip()));
-        let hosts: Vec<_> = hosts.collect();
-        Filter::from_expression(&hosts.join(" or ")).ok()
+        let addresses: Vec<_> = self.peers.iter().map(|it| it.address.ip()).collect();
+        let hosts = addresses.iter().map(|it| format!("host {it}"));
+        let expression = hosts.collect::<Vec<_>>().join(" or ");
+        let compiled = Filter::from_expression(&expression).ok();
+        compiled.or_else(|| own_filter::filter(&addresses))
     }
 
     fn begun(&self, reached: &Reached, peer: &Peer, scope: &Scope) -> PeerSession {
