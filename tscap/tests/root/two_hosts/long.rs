@@ -36,7 +36,16 @@ fn a_reflector_stays_as_it_is() {
     let bench = bed("hosts-long");
     let reflector = serve(&bench, &["--max-rate", "50k"]);
     let mut sender = bench.tx.netns.command(tscap_path());
-    sender.args(["delay", "--to", "10.9.0.2:8620", "--rate", "10k", "--size", "44", "--json"]);
+    sender.args([
+        "delay",
+        "--to",
+        "10.9.0.2:8620",
+        "--rate",
+        "10k",
+        "--size",
+        "44",
+        "--json",
+    ]);
     sender.args(["--duration", &seconds.to_string()]);
     sender.stdout(Stdio::piped()).stderr(Stdio::piped());
     let sender = sender.spawn().expect("start tscap");
@@ -59,7 +68,11 @@ fn a_reflector_stays_as_it_is() {
     let requests = said["requests"].as_object().expect("outcomes");
     let outcomes: u64 = requests.values().filter_map(|it| it.as_u64()).sum();
     let overflowed = said["overflowed"].as_u64().expect("a count");
-    assert_eq!(outcomes + overflowed, account.sent - account.not_left, "{said} {account:?}");
+    assert_eq!(
+        outcomes + overflowed,
+        account.sent - account.not_left,
+        "{said} {account:?}"
+    );
 }
 
 /// Exchanges of a session, and how far they are apart.
@@ -106,7 +119,9 @@ fn in_user_space(bench: &Bench) -> u64 {
             sender.recv(&mut packet).expect("a reply");
             let (received, received_real) = (MonoNs::now().0, real());
             let time = |at: usize| {
-                RealNs(u64::from_ne_bytes(packet[at..at + 8].try_into().expect("8 bytes")))
+                RealNs(u64::from_ne_bytes(
+                    packet[at..at + 8].try_into().expect("8 bytes"),
+                ))
             };
             let exchange = Exchange {
                 own: [RawStamp(sent), RawStamp(received)],
@@ -147,7 +162,16 @@ fn stamps_of_the_kernel_align_better_under_load() {
             });
         }
         for _ in 0..SESSIONS {
-            let options = ["-c", "10", "--rate", "100", "--max-drift", "100", "--align", "exchange"];
+            let options = [
+                "-c",
+                "10",
+                "--rate",
+                "100",
+                "--max-drift",
+                "100",
+                "--align",
+                "exchange",
+            ];
             let session = session(&to(&bench, "10.9.0.2", &options).run());
             ours.push(session.alignment.bound_ns.expect("aligned"));
             theirs.push(in_user_space(&bench));
@@ -159,5 +183,8 @@ fn stamps_of_the_kernel_align_better_under_load() {
     theirs.sort_unstable();
     println!("by the kernel's stamps, ns: {ours:?}; in user space: {theirs:?}");
     let [ours, theirs] = [ours, theirs].map(|it| it[SESSIONS / 2]);
-    assert!(20 * ours <= theirs, "±{ours} ns, and ±{theirs} ns in user space");
+    assert!(
+        20 * ours <= theirs,
+        "±{ours} ns, and ±{theirs} ns in user space"
+    );
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+use tscap_common::hook::Direction;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::LIMIT;
 use tscap_testkit::command::{finish, run};
@@ -246,7 +247,7 @@ fn tshark_reads_each_field() {
     let reflector = serve(&bench, &["--ssid", "4711"]);
     for [address, _] in ENDS {
         let path = folder.path().join("seen.pcap");
-        let seen = Tcpdump::listen(&bench.tx, &path, 50);
+        let seen = Tcpdump::watch(&bench.tx, &path, Direction::In);
         let name = if address.contains(':') {
             format!("[{address}]")
         } else {
@@ -257,7 +258,7 @@ fn tshark_reads_each_field() {
         ];
         let session = session(&to(&bench, &name, &options).run());
         assert_eq!(session.account.answered, 50, "{:?}", session.account);
-        drop(seen);
+        seen.stop_after(50);
         let fields = [
             "udp.checksum.status",
             "twamp.test.seq_number",
