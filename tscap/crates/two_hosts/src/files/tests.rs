@@ -237,6 +237,7 @@ fn statistics(file: &mut Capture, interface_id: u32, sim: &Sim) {
         host_bound_ns: 20,
         stamp_error_ns: 3,
         utc_bound_ns: sim.utc_bound_ns,
+        utc: None,
         reference: None,
         order: StampOrder::default(),
         segments_left_out: 0,
