@@ -223,7 +223,7 @@ fn statistics(file: &mut Capture, interface_id: u32, sim: &Sim) {
     if sim.boot.is_none() {
         return;
     }
-    let rate = NsPerCycle(1 << 57);
+    let rate = NsPerCycle(NsPerCycle::ONE.0 / 2);
     let clock = ClockOption {
         stamp: StampOption::new(TSC),
         counter: Some(CounterReport {
