@@ -505,7 +505,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__delay)
-            opts="-c -v -q -f -F -h --in --out --both --reflect --rtt --mirror --file --in-direction --out-direction --out-point --match --window --max-packets --clock --ring-size --netns --container --pod --to --serve --port --address --allow --max-rate --max-sessions --stateless --twamp-light --ssid --key-file --rate --poisson --size --dscp --align --max-drift --max-asymmetry --peer-netns --duration --count --load --parallel --correction --label --pcapng --verbose --quiet --json --report --filter-bytecode --help"
+            opts="-c -v -q -f -F -h --in --out --both --reflect --rtt --mirror --file --in-direction --out-direction --out-point --match --window --max-packets --clock --reference --ring-size --netns --container --pod --to --serve --port --address --allow --max-rate --max-sessions --stateless --twamp-light --ssid --key-file --rate --poisson --size --dscp --align --max-drift --max-asymmetry --peer-netns --duration --count --load --parallel --correction --label --pcapng --verbose --quiet --json --report --filter-bytecode --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -561,6 +561,10 @@ _tscap() {
                     ;;
                 --clock)
                     COMPREPLY=($(compgen -W "auto ktime tsc" -- "${cur}"))
+                    return 0
+                    ;;
+                --reference)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --ring-size)
@@ -725,7 +729,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__gen)
-            opts="-i -c -q -v -h --interface --pattern --size --gap --rate --flat-out --bulks --line-rate --count --duration --flows --vlan --ipv6 --src --dst --dst-port --src-mac --dst-mac --sender --cpu --yes-send-here --echo --port --address --quiet --verbose --json --help"
+            opts="-i -c -q -v -h --interface --pattern --size --gap --rate --flat-out --bulks --line-rate --count --duration --flows --vlan --ipv6 --src --dst --dst-port --src-mac --dst-mac --sender --reference --cpu --yes-send-here --echo --port --address --quiet --verbose --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -801,6 +805,10 @@ _tscap() {
                     ;;
                 --sender)
                     COMPREPLY=($(compgen -W "auto native packet" -- "${cur}"))
+                    return 0
+                    ;;
+                --reference)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --cpu)
@@ -1159,7 +1167,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__qos)
-            opts="-i -r -Q -c -v -q -h --interface --read --flow --inner --max-flows --rtp-clock --voice-codec --voice-delay --sort --top --direction --clock --layers --cgroup --netns --container --pod --ring-size --duration --count --verbose --quiet --json --report --help"
+            opts="-i -r -Q -c -v -q -h --interface --read --flow --inner --max-flows --rtp-clock --voice-codec --voice-delay --sort --top --direction --clock --reference --layers --cgroup --netns --container --pod --ring-size --duration --count --verbose --quiet --json --report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1219,6 +1227,10 @@ _tscap() {
                     ;;
                 --clock)
                     COMPREPLY=($(compgen -W "auto ktime tsc" -- "${cur}"))
+                    return 0
+                    ;;
+                --reference)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --layers)
@@ -1305,7 +1317,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__stamp)
-            opts="-i -h --interface --netns --container --pod --clock --send-times --duration --json --help"
+            opts="-i -h --interface --netns --container --pod --clock --reference --send-times --duration --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1333,6 +1345,10 @@ _tscap() {
                     ;;
                 --clock)
                     COMPREPLY=($(compgen -W "auto ktime tai tsc tsc:kernel tsc:module tsc:module-ordered tsc:perf" -- "${cur}"))
+                    return 0
+                    ;;
+                --reference)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --send-times)
@@ -1372,7 +1388,43 @@ _tscap_containers() {
     done
 }
 
+# readline splits words at the colons of COMP_WORDBREAKS: those with no blank between are put
+# together again.
+_tscap_join_colons() {
+    local line=$COMP_LINE joined=() cword=0 before= i word
+    for ((i = 0; i < ${#COMP_WORDS[@]}; i++)); do
+        word=${COMP_WORDS[i]}
+        if [[ $i -gt 0 && $line != [[:blank:]]* && ($word == :* || $before == *:) ]]; then
+            joined[${#joined[@]} - 1]+=$word
+        else
+            joined+=("$word")
+        fi
+        line=${line#"${line%%[![:blank:]]*}"}
+        line=${line#"$word"}
+        before=$word
+        if [ "$i" -eq "$COMP_CWORD" ]; then
+            cword=$((${#joined[@]} - 1))
+        fi
+    done
+    COMP_WORDS=("${joined[@]}")
+    COMP_CWORD=$cword
+}
+
 _tscap_more() {
+    local kept=
+    if [[ $COMP_WORDBREAKS == *:* ]]; then
+        _tscap_join_colons
+        # What stands up to the last colon is in the line already.
+        kept=${COMP_WORDS[COMP_CWORD]}
+        kept=${kept%"${kept##*:}"}
+    fi
+    _tscap_propose
+    local result=$?
+    COMPREPLY=("${COMPREPLY[@]#"$kept"}")
+    return $result
+}
+
+_tscap_propose() {
     # What is written behind an = is a word of its own.
     local cur=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) names=
     if [ "$cur" = = ]; then
@@ -1380,7 +1432,8 @@ _tscap_more() {
     elif [ "${COMP_WORDS[at]}" = = ]; then
         at=$((at - 1))
     fi
-    case ${COMP_WORDS[at]} in
+    local option=${COMP_WORDS[at]}
+    case $option in
         --in | --interface | --out | --reflect | --rtt | -i) names=$(_tscap_interfaces) ;;
         --netns | --peer-netns) names=$(_tscap_namespaces) ;;
         --container) names=$(_tscap_containers) ;;
@@ -1398,7 +1451,7 @@ _tscap_more() {
                 ;;
         esac
     fi
-    _tscap "${COMP_WORDS[0]}" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+    _tscap "${COMP_WORDS[0]}" "$cur" "$option"
     local result=$? found=() word
     # Names that stand for something are nothing to be written.
     for word in "${COMPREPLY[@]}"; do

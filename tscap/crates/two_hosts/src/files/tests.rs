@@ -239,6 +239,7 @@ fn statistics(file: &mut Capture, interface_id: u32, sim: &Sim) {
         utc_bound_ns: sim.utc_bound_ns,
         utc: None,
         reference: None,
+        references: Vec::new(),
         order: StampOrder::default(),
         segments_left_out: 0,
         segments: Vec::new(),
