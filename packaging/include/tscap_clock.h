@@ -53,6 +53,8 @@ extern "C" {
 #define TSCAP_CLOCK_SIZE 8704
 #define TSCAP_CLOCK_PIECES 64
 #define TSCAP_CLOCK_UNKNOWN UINT64_MAX
+/* A rate is so many bits of parts of a ns a count. */
+#define TSCAP_CLOCK_RATE_FRACTION 57
 
 /* What the bound to UTC rests on. */
 enum {
@@ -215,8 +217,8 @@ TSCAP_CLOCK_INLINE uint64_t tscap_clock_narrow(tscap_clock_u128 value)
 /* Counts as ns, to the nearest. */
 TSCAP_CLOCK_INLINE uint64_t tscap_clock_span(uint64_t cycles, uint64_t rate)
 {
-    tscap_clock_u128 product = (tscap_clock_u128)cycles * rate + ((tscap_clock_u128)1 << 57);
-    return tscap_clock_narrow(product >> 58);
+    tscap_clock_u128 product = (tscap_clock_u128)cycles * rate + ((tscap_clock_u128)1 << (TSCAP_CLOCK_RATE_FRACTION - 1));
+    return tscap_clock_narrow(product >> TSCAP_CLOCK_RATE_FRACTION);
 }
 
 /* What grows by `growth` in `ns`, rounded up. */
@@ -227,7 +229,7 @@ TSCAP_CLOCK_INLINE uint64_t tscap_clock_grown(uint64_t ns, uint64_t growth)
 
 static inline uint64_t tscap_clock_cycles(uint64_t ns, uint64_t rate)
 {
-    return rate == 0 ? UINT64_MAX : tscap_clock_narrow(((tscap_clock_u128)ns << 58) / rate);
+    return rate == 0 ? UINT64_MAX : tscap_clock_narrow(((tscap_clock_u128)ns << TSCAP_CLOCK_RATE_FRACTION) / rate);
 }
 
 TSCAP_CLOCK_INLINE tscap_clock_interval tscap_clock_around(uint64_t middle, uint64_t bound)
@@ -480,8 +482,8 @@ static inline int tscap_clock_page_between(const tscap_clock_latest *latest, uin
     ns = tscap_clock_span(cycles, latest->difference_rate);
     if (ns > INT64_MAX)
         return TSCAP_CLOCK_GARBAGE;
-    count = latest->difference_rate / ((uint64_t)1 << 58) +
-            (latest->difference_rate % ((uint64_t)1 << 58) != 0);
+    count = latest->difference_rate / ((uint64_t)1 << TSCAP_CLOCK_RATE_FRACTION) +
+            (latest->difference_rate % ((uint64_t)1 << TSCAP_CLOCK_RATE_FRACTION) != 0);
     relative = (tscap_clock_u128)ns * latest->difference_bound_ppb;
     relative = relative / billion + (relative % billion != 0);
     difference->ns = from <= until ? (int64_t)ns : -(int64_t)ns;

@@ -35,7 +35,7 @@ pub const SIZE: usize = COPIES_AT + 2 * 8 * COPY_WORDS;
 /// A bound that nobody states.
 pub const UNKNOWN: u64 = u64::MAX;
 /// Binary digits behind the point of rates, ns a count.
-pub const RATE_FRACTION: u32 = 58;
+pub const RATE_FRACTION: u32 = 57;
 /// Binary digits behind the point of the growth of bounds, ns a ns.
 pub const GROWTH_FRACTION: u32 = 32;
 
@@ -117,7 +117,7 @@ pub struct Latest {
     pub raw: u64,
     /// CLOCK_REALTIME there, ns since 1970.
     pub real_ns: u64,
-    /// The rate of CLOCK_REALTIME from there, 2^-58 ns a count.
+    /// The rate of CLOCK_REALTIME from there, 2^-57 ns a count.
     pub rate: u64,
     /// Greatest error of `real_ns`, ns.
     pub host_bound_ns: u64,
@@ -131,7 +131,7 @@ pub struct Latest {
     pub utc_growth: u64,
     /// CLOCK_REALTIME less CLOCK_MONOTONIC, ns: another one after each time that the clock is set.
     pub mono_to_real_ns: i64,
-    /// The rate of CLOCK_MONOTONIC_RAW, 2^-58 ns a count: the difference clock.
+    /// The rate of CLOCK_MONOTONIC_RAW, 2^-57 ns a count: the difference clock.
     pub difference_rate: u64,
     /// Greatest relative error of that, parts per billion.
     pub difference_bound_ppb: u64,
@@ -214,7 +214,7 @@ pub struct Piece {
     pub until: u64,
     /// CLOCK_REALTIME where it begins, ns since 1970.
     pub real_ns: u64,
-    /// The rate of CLOCK_REALTIME, 2^-58 ns a count.
+    /// The rate of CLOCK_REALTIME, 2^-57 ns a count.
     pub rate: u64,
     /// Greatest error of the line against CLOCK_REALTIME, ns.
     pub host_bound_ns: u64,

@@ -45,7 +45,7 @@ const POLL_OF_SHORT: usize = 4;
 /// Looks of an experiment that is not short.
 const MANY: usize = 200;
 /// A counter is taken to be so many times faster that it has this rate at least, Hz: the clock takes
-/// none below 16 MHz.
+/// none below 8 MHz.
 const LEAST_HERTZ: f64 = 32e6;
 /// Any time: the reference's first one.
 const START_NS: f64 = 1e18;

@@ -121,7 +121,7 @@ fn tsc_rate() -> Result<NsPerCycle, Failure> {
     measure_tsc_rate().ok_or_else(|| {
         Failure::new(
             "cannot measure the rate of the TSC: every reading was interrupted, or it runs at \
-             less than 16 MHz",
+             less than 8 MHz",
         )
         .hint("try again when the machine is less busy, or take --sender native")
     })

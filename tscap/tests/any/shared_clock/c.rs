@@ -78,7 +78,7 @@ const S: u64 = 1_000_000_000;
 
 /// A page with events, some of it nonsense for some seeds.
 fn page(random: &mut fastrand::Rng) -> Page {
-    let rate = (1u64 << 58) / random.u64(1..5) + random.u64(0..1_000_000);
+    let rate = (1u64 << 57) / random.u64(1..5) + random.u64(0..1_000_000);
     let bound = |random: &mut fastrand::Rng| match random.u8(0..6) {
         0 => UNKNOWN,
         _ => random.u64(0..1_000_000),
@@ -96,7 +96,7 @@ fn page(random: &mut fastrand::Rng) -> Page {
             utc_offset_ns: random.i64(-1_000..1_000),
             utc_bound_ns: bound(random),
         };
-        let ns = (u128::from(until - raw) * u128::from(rate)) >> 58;
+        let ns = (u128::from(until - raw) * u128::from(rate)) >> 57;
         real += u64::try_from(ns).unwrap();
         raw = until;
         if random.u8(0..4) == 0 {
