@@ -71,7 +71,7 @@ pub struct Common {
 }
 
 impl CommonPackets {
-    /// Of frames with directions at both hosts, or else told by their addresses.
+    /// Of frames with directions at both hosts, or else sorted by their addresses.
     pub fn new(of: KeyOf, has_directions: bool) -> Self {
         Self {
             of,
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn no_time_is_outside_of_its_bound() {
         let seeds = if cfg!(debug_assertions) { 60 } else { 600 };
-        let mut told = 0_u64;
+        let mut reported = 0_u64;
         for seed in 0..seeds {
             let mut random = fastrand::Rng::with_seed(seed);
             let least = [random.u64(20 * US..MS), random.u64(20 * US..20 * MS)];
@@ -345,7 +345,7 @@ mod tests {
                 let Some(it) = found.align(order, at) else {
                     continue;
                 };
-                told += 1;
+                reported += 1;
                 let off = it.at.abs_diff(truth);
                 assert!(
                     off <= it.bound_ns + 4,
@@ -353,6 +353,6 @@ mod tests {
                 );
             }
         }
-        assert!(told > 1_000 * seeds, "{told}");
+        assert!(reported > 1_000 * seeds, "{reported}");
     }
 }
