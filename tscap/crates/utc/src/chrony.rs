@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::bound::{Leap, Parts, UtcBound, UtcInterval};
 use crate::bytes::{Fields, growth_ns};
-use tscap_base::kernel_files::{KernelFiles, names};
+use tscap_base::kernel_files::{KernelFiles, names, read};
 use tscap_time::{MonoNs, RealNs};
 
 const VERSION: u8 = 6;
@@ -276,6 +276,8 @@ impl Socket {
 #[derive(Debug)]
 pub(crate) struct Client {
     socket: Option<Socket>,
+    port: u16,
+    files: KernelFiles,
     next: u32,
     /// The latest requests, and when each was sent.
     asked: [(u32, MonoNs); OPEN],
@@ -290,6 +292,8 @@ impl Client {
     pub fn open(port: SocketAddr, path: &Path, files: &KernelFiles, within: Duration) -> Self {
         let mut client = Self {
             socket: udp(port).ok().map(Socket::Udp),
+            port: port.port(),
+            files: files.clone(),
             // Replies to an earlier process at the same port are not taken.
             next: process::id().rotate_left(16),
             asked: [(0, MonoNs(0)); OPEN],
@@ -317,6 +321,10 @@ impl Client {
         if self.passes > 0 {
             self.passes -= 1;
             return;
+        }
+        let is_udp = matches!(self.socket, Some(Socket::Udp(_)));
+        if is_udp && !is_listened_at(&self.files, self.port) {
+            return self.is_refused();
         }
         let Some(socket) = &self.socket else {
             return;
@@ -375,6 +383,21 @@ pub(crate) fn is_late(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
     )
+}
+
+/// Whether somebody listens at an IPv4 port, as far as the kernel says: where nobody does, a request
+/// would be a packet at the loopback for nothing, and in a capture of it.
+fn is_listened_at(files: &KernelFiles, port: u16) -> bool {
+    let Ok(sockets) = read(&files.proc("net/udp")) else {
+        return true;
+    };
+    // "  12: 0100007F:0143 00000000:0000 07 …"
+    let is_it = |line: &str| {
+        let local = line.split_whitespace().nth(1);
+        let local = local.and_then(|it| it.split_once(':'));
+        local.is_some_and(|(_, number)| u16::from_str_radix(number, 16) == Ok(port))
+    };
+    sockets.lines().skip(1).any(is_it)
 }
 
 fn udp(port: SocketAddr) -> io::Result<UdpSocket> {

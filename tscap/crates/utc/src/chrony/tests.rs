@@ -256,3 +256,23 @@ fn without_the_port_its_socket_is_asked_and_nothing_is_left() {
     left.sort();
     assert_eq!(left, ["chronyd.sock", "tscap.41.sock"]);
 }
+
+#[test]
+fn nothing_is_sent_to_a_port_at_which_nobody_listens() {
+    let server = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    server.set_nonblocking(true).unwrap();
+    let address = server.local_addr().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let files = KernelFiles::below(folder.path());
+    let list = files.proc("net/udp");
+    fs::create_dir_all(list.parent().unwrap()).unwrap();
+    let of =
+        |port: u16| format!("  sl  local_address\n   1: 0100007F:{port:04X} 00000000:0000 07\n");
+    let none = Path::new("/none/chronyd.sock");
+    let mut octets = [0; 256];
+    for (listed, is_asked) in [(address.port() ^ 1, false), (address.port(), true)] {
+        fs::write(&list, of(listed)).unwrap();
+        let _client = Client::open(address, none, &files, Duration::from_millis(1));
+        assert_eq!(server.recv(&mut octets).is_ok(), is_asked, "{listed}");
+    }
+}
